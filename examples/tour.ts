@@ -1,0 +1,5 @@
+import { main } from 'polyphony'
+
+main(function* () {
+  console.log('hello')
+})

@@ -1,0 +1,10 @@
+// Runs the suite on the newest Node, which is installed as a package apart from ours (see tools/newest-node).
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+
+const home = 'tools/newest-node'
+const node = resolve(home, 'node_modules/node/bin/node')
+if (!existsSync(node)) execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: home, stdio: 'inherit' })
+console.log(`on Node ${execFileSync(node, ['--version']).toString().trim()}:`)
+execFileSync(node, ['scripts/test.js', ...process.argv.slice(2)], { stdio: 'inherit' })

@@ -1,0 +1,25 @@
+// What the core needs from the world: a clock, a wake-up call, a turn of the event loop, and someone to report to.
+// The Node backend lives in src/node, the virtual one in src/testing; the core knows neither.
+
+/** What a runtime needs from its surroundings. Write another one to run fibers elsewhere. */
+export interface Backend {
+  /** Milliseconds on a clock that never goes back. */
+  now(): number
+  /** Something became runnable while nothing ran: call `runtime.turn()` soon. */
+  wake(): void
+  /** A batch is over but fibers are still runnable: give the event loop its turn, then call `runtime.turn()`. */
+  yieldTurn(): void
+  /** The run queue is empty. The next timer is due at `nextTimer` (Infinity: none); call `runtime.ring()` then. */
+  idle(nextTimer: number): void
+  /** The number of ops that hold the process (S64) went from 0 to 1 or back. */
+  hold(held: boolean): void
+  /** Something that must not pass silently: a swallowed stop, an abandoned fiber, an error nobody observed. */
+  report(report: Report): void
+}
+
+/** A thing that happened which the program should hear about. */
+export interface Report {
+  readonly kind: 'forced' | 'abandoned' | 'unobserved' | 'uncaught' | 'slow' | 'floating'
+  readonly message: string
+  readonly error?: unknown
+}

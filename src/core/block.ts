@@ -1,0 +1,290 @@
+// A block: a stretch of a fiber's code with a ladder of its own (time limits, scopes, shields).
+//
+//   yield* moveOnAfter(1000, body)
+//          = iterator over the body's generator, timer node, and the handle given to the body: one object
+//
+// It drives the body's generator by hand instead of by yield*, so it can answer with return() when it is forced
+// while its fiber lives on. Results are handed through unchanged: step knows a genuine wait by identity.
+
+import {
+  BLOCK,
+  callBody,
+  checkBody,
+  checkResult,
+  isGeneratorFunction,
+  iteratorOf,
+  nextOf,
+  returnOf,
+  throwOf,
+} from './body.js'
+import { BadState, carries, Stop } from './errors.js'
+import type { Fiber } from './fiber.js'
+import { gate, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
+import { current, DONE, type Op, SUSPENDED, type Switchpoint } from './op.js'
+import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, SIGNAL, UNWINDING } from './phase.js'
+import { interrupt, reportOverdue } from './stop.js'
+import { SNOOZE } from './suspend.js'
+import type { TimerNode } from './timers.js'
+
+const NEXT = 0
+const THROW = 1
+const RETURN = 2
+
+/** A region inside a fiber. Subclasses say what strikes, and what their end means. */
+export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknown>, TimerNode {
+  /** @internal The fiber that runs it; null while not entered. */ fiber: Fiber | null = null
+  /** @internal */ outer: Block<any> | null = null
+  /** @internal */ _phase = LIVE
+  /** @internal How far it lets signals in. */ wall = OPEN
+  /** @internal Children, of a scope. */ newest: Fiber<any, any> | null = null
+  /** @internal */ readonly grace: number | undefined
+  /** @internal The signal that ended it. */ protected signal: Stop | null = null
+  /** @internal As a timer: first the time limit, then the deadline of the cleanup. */ time = 0
+  /** @internal */ seq = 0
+  /** @internal */ index = -1
+  protected inner: Iterator<unknown> | null = null
+  /** Whether `inner` is a real generator, to be driven through the shared functions. */
+  private native = false
+  private paused = false
+  private swallows = 0
+  private forcedYields = 0
+
+  constructor(
+    protected readonly body: (...args: any[]) => unknown,
+    grace: number | undefined,
+    where: string,
+  ) {
+    checkBody(body, where)
+    this.grace = grace
+  }
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(value?: unknown): IteratorResult<Switchpoint, T> {
+    const fiber = this.fiber
+    if (fiber === null) return this.paused ? this.open(this.unpause()) : this.enter()
+    // Forced, and not resumed by a value that came before (S34).
+    if (this._phase === FORCED && fiber.how === SIGNAL) return this.resume(RETURN, undefined)
+    return this.resume(NEXT, value)
+  }
+
+  throw(error: unknown): IteratorResult<Switchpoint, T> {
+    if (this.fiber !== null) return this.resume(THROW, error)
+    this.paused = false
+    throw error
+  }
+
+  return(value?: unknown): IteratorResult<Switchpoint, any> {
+    if (this.fiber !== null) return this.resume(RETURN, value)
+    this.paused = false
+    return SNOOZE.return(value)
+  }
+
+  // ---- what subclasses give
+
+  /** What the body is called with. */
+  protected argument(): unknown {
+    return undefined
+  }
+  /** The block begins. */
+  protected begin(): void {}
+  /** @internal Its signal is to be thrown now: says what, and changes the phase. */
+  struck(): unknown {
+    this._phase = UNWINDING
+    return this.signal
+  }
+  /** The body ended with a value. */
+  protected returned(value: unknown): IteratorResult<Switchpoint, T> {
+    this.leave()
+    return done(value as T)
+  }
+  /** The body ended with an error. */
+  protected thrown(error: unknown): IteratorResult<Switchpoint, T> {
+    this.leave()
+    throw error
+  }
+  /** @internal */
+  abstract describe(): string
+  /** @internal Ends by itself after a time (S32). */
+  get isTimed(): boolean {
+    return false
+  }
+  /** @internal */
+  get isScope(): boolean {
+    return false
+  }
+  /** @internal */
+  get idle(): boolean {
+    return false
+  }
+
+  // ---- running
+
+  /** The first next(): a switchpoint of its own, then the body begins. */
+  private enter(): IteratorResult<Switchpoint, T> {
+    const fiber = current
+    if (fiber === null) throw notInFiber(this.describe())
+    if (this.crossesGate) {
+      const gated = --fiber.budget < 0 ? gate(fiber, this) : PASS
+      if (gated === REFUSED) return SUSPENDED
+      if (gated === TURN) {
+        this.paused = true
+        return SNOOZE.next() as IteratorResult<Switchpoint, any>
+      }
+    }
+    return this.open(fiber)
+  }
+
+  /** Back from the turn that it had to give to others before it began (S50). */
+  private unpause(): Fiber {
+    this.paused = false
+    SNOOZE.next()
+    return current as Fiber
+  }
+
+  private open(fiber: Fiber): IteratorResult<Switchpoint, T> {
+    this.fiber = fiber
+    this.outer = fiber.block
+    this._phase = LIVE
+    this.signal = null
+    this.swallows = 0
+    this.forcedYields = 0
+    fiber.block = this
+    this.begin()
+    let returned: unknown
+    try {
+      returned = callBody(this.body, [this.argument()])
+      this.native = isGeneratorFunction(this.body)
+      this.inner = this.native ? (returned as Iterator<unknown>) : (iteratorOf(returned) ?? null)
+      if (this.inner === null) checkResult(returned, `the body of ${this.describe()}`)
+    } catch (error) {
+      return this.thrown(error)
+    }
+    return this.inner === null ? this.returned(returned) : this.drive(NEXT, undefined)
+  }
+
+  /** Whether entering is a switchpoint. The cleanup of `ensure` must be reached whatever is pending. */
+  protected get crossesGate(): boolean {
+    return true
+  }
+
+  private resume(how: number, value: unknown): IteratorResult<Switchpoint, T> {
+    if (current !== this.fiber) {
+      throw new BadState(`${this.describe()} of ${this.fiber?.path} was iterated from another fiber (S61)`)
+    }
+    return this.drive(how, value)
+  }
+
+  /** Goes on with an op instead of the body. */
+  protected wait(op: Iterator<unknown>): IteratorResult<Switchpoint, any> {
+    this.inner = op
+    this.native = false
+    return this.drive(NEXT, undefined)
+  }
+
+  protected drive(how: number, value: unknown): IteratorResult<Switchpoint, any> {
+    const fiber = this.fiber as Fiber
+    for (;;) {
+      let result: IteratorResult<unknown>
+      try {
+        result = this.advance(how, value)
+      } catch (error) {
+        return this.thrown(error)
+      }
+      if (result.done) return this.returned(result.value)
+      if (this._phase !== FORCED || fiber._phase === FORCED) return result as IteratorResult<Switchpoint>
+      if (++this.forcedYields > FORCED_YIELDS) return this.giveUp(fiber)
+      how = RETURN
+    }
+  }
+
+  private advance(how: number, value: unknown): IteratorResult<unknown> {
+    const inner = this.inner as Iterator<unknown>
+    if (this.native) {
+      if (how === NEXT) return nextOf.call(inner, value)
+      return how === THROW ? throwOf.call(inner, value) : returnOf.call(inner, value)
+    }
+    if (how === NEXT) return inner.next(value as never)
+    if (how === RETURN) return inner.return?.(value) ?? { done: true, value }
+    if (inner.throw === undefined) throw value
+    return inner.throw(value)
+  }
+
+  /** The generator of a forced block never lets go: it is dropped, and the block ends (S19). */
+  private giveUp(fiber: Fiber): IteratorResult<Switchpoint, T> {
+    fiber.runtime.counts.abandoned++
+    fiber.runtime.report({
+      kind: 'abandoned',
+      message: `the body of ${this.describe()} in ${fiber.path} was abandoned: it went on yielding after it had been forced to end`,
+    })
+    return this.returned(undefined)
+  }
+
+  /** Out of the chain of regions. */
+  protected leave(): void {
+    const fiber = this.fiber as Fiber
+    if (this.index >= 0) fiber.runtime.timers.remove(this)
+    this.fiber = null
+    this.inner = null
+    if (fiber.block !== this) {
+      fiber.block = this.outer
+      throw new BadState(
+        `blocks of ${fiber.path} were left in the wrong order: ${this.describe()} was not the innermost (S61)`,
+      )
+    }
+    fiber.block = this.outer
+    this.outer = null
+  }
+
+  /** @internal The fiber's body is over while this block was open: its generator was abandoned. */
+  abandon(): void {
+    const { runtime } = this.fiber as Fiber
+    runtime.timers.remove(this)
+    this.fiber = null
+    this.inner = null
+  }
+
+  // ---- ending
+
+  /** Asks the block to end. */
+  protected request(reason: unknown): void {
+    const fiber = this.fiber as Fiber
+    const now = fiber.runtime.now()
+    this._phase = REQUESTED
+    this.signal = new Stop(undefined, reason, now, now + (this.grace ?? fiber.grace), false)
+    interrupt(fiber)
+  }
+
+  /** @internal Starts counting the time that cleanup may take. */
+  armDeadline(): void {
+    const fiber = this.fiber as Fiber
+    if (this.index >= 0 || this.signal === null || this._phase === FORCED) return
+    fiber.runtime.addTimer(this, this.signal.deadline)
+  }
+
+  /** @internal As a timer: the deadline of the cleanup. */
+  fire(): void {
+    if (this._phase !== LIVE && this._phase !== FORCED) reportOverdue(this, this.fiber as Fiber)
+  }
+
+  /** @internal */
+  get signalThrown(): Stop | null {
+    return this.signal
+  }
+  /** @internal */
+  swallowed(): number {
+    return ++this.swallows
+  }
+  /** Whether the signal was thrown, and this is how it came out again (S66). */
+  protected isOwn(error: unknown): boolean {
+    return this._phase >= UNWINDING && carries(error, this.signal)
+  }
+}
+;(Block.prototype as any)[BLOCK] = true
+
+export function done<T>(value: T): IteratorResult<never, T> {
+  DONE.value = value
+  return DONE
+}

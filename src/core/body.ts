@@ -1,0 +1,117 @@
+// What may be run as a body: a generator function, or a plain function that returns an op or a value.
+// Promises are refused with a sentence, because a fiber cannot be stopped inside one.
+
+import { BadArgument, show } from './errors.js'
+import { BaseOp, type Op, type Routine } from './op.js'
+
+/** A generator function, or a plain function that returns an `Op` or a result. */
+export type Body<T, A extends unknown[] = []> = (...args: A) => Op<T> | T
+
+declare const refused: unique symbol
+interface Refused<Why extends string> {
+  readonly [refused]: Why
+}
+/** What a body may return. The wrong things are refused at compile time, with the reason in the type. */
+export type Returned<R> =
+  R extends Op<any>
+    ? R
+    : R extends PromiseLike<any>
+      ? Refused<'a body must not be async: write function* and yield* until(promise)'>
+      : R extends Iterator<any, any, any>
+        ? Refused<'this generator yields something that is not an op: write yield* instead of yield'>
+        : R
+/** What running a body gives. */
+export type Result<R> = R extends Op<infer T> ? T : R
+
+const GeneratorFunctionPrototype = Object.getPrototypeOf(function* () {})
+const AsyncFunctionPrototype = Object.getPrototypeOf(async () => {})
+const AsyncGeneratorFunctionPrototype = Object.getPrototypeOf(async function* () {})
+const GeneratorPrototype = GeneratorFunctionPrototype.prototype
+
+// Each closure's generators have a hidden class of their own, so `generator.next` would be looked up anew each time.
+// The shared functions, called with the generator as `this`, are not.
+export const nextOf: (this: Iterator<unknown>, value?: unknown) => IteratorResult<any, any> =
+  GeneratorPrototype.next
+export const throwOf: (this: Iterator<unknown>, error: unknown) => IteratorResult<any, any> =
+  GeneratorPrototype.throw
+export const returnOf: (this: Iterator<unknown>, value?: unknown) => IteratorResult<any, any> =
+  GeneratorPrototype.return
+
+export function isGeneratorFunction(fn: object): boolean {
+  return Object.getPrototypeOf(fn) === GeneratorFunctionPrototype
+}
+
+/** Refuses at the call what can be seen from the function object alone (S05). */
+export function checkBody(body: unknown, where: string): void {
+  if (typeof body !== 'function') {
+    throw new BadArgument(`${where} needs a function* to run, got ${show(body)}`)
+  }
+  const kind = Object.getPrototypeOf(body)
+  if (kind === AsyncFunctionPrototype || kind === AsyncGeneratorFunctionPrototype) {
+    throw new BadArgument(
+      `${where} was given the async function ${body.name || '(anonymous)'}, which cannot be stopped at an await. ` +
+        'Write function* and yield* until(promise) instead of await.',
+    )
+  }
+}
+
+/** Calls a plain function that was checked before, without spreading when there is little to spread. */
+export function callBody(body: (...args: any[]) => unknown, args: readonly unknown[]): unknown {
+  switch (args.length) {
+    case 0:
+      return body()
+    case 1:
+      return body(args[0])
+    case 2:
+      return body(args[0], args[1])
+    case 3:
+      return body(args[0], args[1], args[2])
+    default:
+      return body(...args)
+  }
+}
+
+/** The iterator of an op, undefined for any other value. Arrays, maps and the like are values, not ops. */
+export function iteratorOf(value: unknown): Iterator<unknown> | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const make = (value as Op<unknown>)[Symbol.iterator]
+  if (typeof make !== 'function') return undefined
+  if (value instanceof BaseOp) return value
+  const iterator = make.call(value) as Iterator<unknown>
+  const isOp =
+    iterator instanceof BaseOp || (iterator as any)?.[Symbol.toStringTag] === 'Generator' || isBlock(iterator)
+  return isOp ? iterator : undefined
+}
+
+/** Set on the class of blocks, which are iterators but not waits. */
+export const BLOCK = Symbol('block')
+function isBlock(iterator: object): boolean {
+  return BLOCK in iterator
+}
+
+/** The result of a plain body; a promise is not one. */
+export function checkResult(value: unknown, what: string): void {
+  if (
+    typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function' &&
+    typeof value === 'object'
+  ) {
+    throw new BadArgument(
+      `${what} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
+        'return until(promise), or write function* and yield* until(promise).',
+    )
+  }
+}
+
+/** Runs whatever a body returned as an op. */
+export function* drive(iterator: Iterator<unknown>): Routine<unknown> {
+  return yield* { [Symbol.iterator]: () => iterator } as Op<unknown>
+}
+
+/** Calls a body of either kind inside the current fiber: `yield* call(body, x)`. */
+export function* call<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
+  const result = callBody(body, args)
+  const iterator = iteratorOf(result)
+  if (iterator !== undefined) return (yield* drive(iterator)) as T
+  checkResult(result, body.name || 'the body')
+  return result as T
+}

@@ -1,0 +1,45 @@
+// What few fibers need, in one record that most never get.
+
+import type { Fiber } from './fiber.js'
+import type { Ring } from './ring.js'
+import type { Deadline } from './stop.js'
+
+/** A restart that waits for the teardown of the present incarnation (S41). */
+export interface Restart {
+  readonly args: readonly unknown[] | undefined
+  /** Messages sent after the call: they belong to the new incarnation. */
+  readonly mailbox: Ring<unknown>
+}
+
+export class Cold {
+  incarnation = 1
+  restart: Restart | null = null
+  /** Fibers that want to hear of every end, and those this fiber listens to. */
+  monitors: Set<Fiber<any, any>> | null = null
+  monitoring: Set<Fiber<any, any>> | null = null
+  /** The ladder: the timer of the deadline, a deadline tightened later, patience used up. */
+  deadline: Deadline | null = null
+  tight = Infinity
+  swallows = 0
+  forcedYields = 0
+  /** `fiber.signal`, and the AbortSignal that stops this fiber. */
+  controller: AbortController | null = null
+  unlisten: (() => void) | null = null
+  /** Raw fibers have no parent; control goes back to whoever transferred to them last (S62). */
+  raw = false
+  transferrer: Fiber<any, any> | null = null
+  /** Out-of-band fibers: roots whose errors go to main (S46). */
+  outOfBand = false
+  /** `link: false`: errors go to observers only (S29). */
+  isolated = false
+  /** Locals at birth, once they have been changed. */
+  born: ReadonlyMap<object, unknown> | null | undefined = undefined
+
+  /** The fiber is dead: nothing outside may keep it, and it keeps nothing outside. */
+  release(fiber: Fiber<any, any>): void {
+    this.unlisten?.()
+    this.unlisten = null
+    if (this.monitoring !== null) for (const target of this.monitoring) target.cold?.monitors?.delete(fiber)
+    this.monitoring = null
+  }
+}

@@ -1,0 +1,73 @@
+// Debug mode (POLYPHONY_DEBUG=1): stacks that continue through spin sites, ops that remember where they were made.
+// Costs an Error object for each spin and op, so it is off unless asked for.
+
+import type { Fiber } from './fiber.js'
+import type { BaseOp } from './op.js'
+
+export let debugging = false
+
+export function setDebug(on: boolean): void {
+  debugging = on
+}
+
+/** The lines of the caller's stack that are not the library's own. */
+export function callSite(): string {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = 25
+  const stack = new Error().stack ?? ''
+  Error.stackTraceLimit = limit
+  return stack
+    .split('\n')
+    .slice(1)
+    .filter((line) => !isLibraryFrame(line))
+    .join('\n')
+}
+
+const here = new URL('..', import.meta.url).href
+function isLibraryFrame(line: string): boolean {
+  return line.includes(here) || line.includes(' node:')
+}
+
+const spinSites = new WeakMap<Fiber, string>()
+const opSites = new WeakMap<object, string>()
+const floating = new WeakMap<Fiber, Set<BaseOp<unknown>>>()
+
+export function rememberSpin(fiber: Fiber): void {
+  spinSites.set(fiber, callSite())
+}
+
+/** An op was made by `fiber`: remember where, until it is entered. */
+export function rememberOp(op: BaseOp<unknown>, fiber: Fiber | null): void {
+  opSites.set(op, callSite())
+  if (fiber === null) return
+  let ops = floating.get(fiber)
+  if (ops === undefined) floating.set(fiber, (ops = new Set()))
+  ops.add(op)
+}
+
+/** The op was entered by `yield*`. */
+export function opEntered(op: BaseOp<unknown>, fiber: Fiber): void {
+  floating.get(fiber)?.delete(op)
+}
+
+export function opSite(op: object): string | undefined {
+  return opSites.get(op)
+}
+
+/** The ops that `fiber` made and never entered. */
+export function floatingOps(fiber: Fiber): Iterable<BaseOp<unknown>> {
+  const ops = floating.get(fiber) ?? []
+  floating.delete(fiber)
+  return ops
+}
+
+/** Lets the stack of an error that leaves `fiber` go on through the spin sites, up to the root. */
+export function lengthenStack(error: unknown, fiber: Fiber): void {
+  if (!(error instanceof Error) || typeof error.stack !== 'string') return
+  const lines = error.stack.split('\n').filter((line) => !isLibraryFrame(line))
+  for (let f: Fiber | null = fiber; f !== null; f = f.parent) {
+    const site = spinSites.get(f)
+    if (site) lines.push(`    -- ${f.name} was spun`, site)
+  }
+  error.stack = lines.join('\n')
+}

@@ -1,0 +1,179 @@
+// Every error of the core, each with a stable `code`, and the few facts kept beside an error object:
+// which fiber it came from, who has already received it, and which later errors it outshone.
+
+import type { Fiber } from './fiber.js'
+
+/** The base of every error that the library makes. `code` is stable, `message` is for people. */
+export class PolyphonyError extends Error {
+  readonly code: string = 'POLYPHONY'
+  override get name(): string {
+    return this.constructor.name
+  }
+}
+
+/** Thrown into a block by `cancelAfter`, and into a fiber by `fiber.cancel()`. An ordinary, catchable error. */
+export class Cancel extends PolyphonyError {
+  override readonly code = 'CANCEL'
+}
+
+/** What `await()` throws when the awaited fiber was stopped without a value. It never means that you are being stopped. */
+export class FiberStopped extends PolyphonyError {
+  override readonly code = 'FIBER_STOPPED'
+}
+
+/** Nothing that a fiber waits for can ever come. */
+export class DeadlockError extends PolyphonyError {
+  override readonly code = 'DEADLOCK'
+}
+
+/** Something that needs a fiber was used outside one. */
+export class NotInFiber extends PolyphonyError {
+  override readonly code = 'NOT_IN_FIBER'
+}
+
+/** A body yielded something that is not an op, or an op was iterated by something other than `yield*`. */
+export class BadYield extends PolyphonyError {
+  override readonly code = 'BAD_YIELD'
+}
+
+/** An argument of the wrong kind, named together with what is allowed. */
+export class BadArgument extends PolyphonyError {
+  override readonly code = 'BAD_ARGUMENT'
+}
+
+/** A call that makes no sense at this moment, such as restarting main or attaching in a cycle. */
+export class BadState extends PolyphonyError {
+  override readonly code = 'BAD_STATE'
+}
+
+/** Wraps something thrown that is not an object (`throw 'oops'`), so that it can travel the tree; `cause` is the thing. */
+export class NonErrorThrown extends PolyphonyError {
+  override readonly code = 'NON_ERROR_THROWN'
+  constructor(value: unknown) {
+    super(`a fiber threw ${show(value)}, which is not an Error`, { cause: value })
+  }
+}
+
+/**
+ * The signal that a stop throws into a fiber or a block. A light object without a stack, never an Error:
+ * making a stack would cost more than the whole stop. One Stop is shared by all children of a parent.
+ */
+export class Stop {
+  readonly name = 'Stop'
+  constructor(
+    /** The value given to `stop(value)`. */
+    readonly value: unknown,
+    /** Why: what was given as `reason`, or a sentence. */
+    readonly reason: unknown,
+    /** @internal When it was asked for. */
+    readonly since: number,
+    /** @internal When waiting cleanup ends. Of children: the bound from above, their own grace may be shorter (S18). */
+    readonly deadline: number,
+    /** @internal Whether `deadline` is only a bound. */
+    readonly bound: boolean,
+    /** @internal Where stop() was called, in debug mode (S14). */
+    readonly site: string | undefined = undefined,
+  ) {}
+  get message(): string {
+    return `being stopped: ${typeof this.reason === 'string' ? this.reason : show(this.reason)}`
+  }
+  toString(): string {
+    return `Stop: ${this.message}`
+  }
+}
+
+/**
+ * Tells a stop apart from an error in a `catch`. Rethrow it when you have cleaned up.
+ *
+ * ```ts
+ * try { yield* work() } catch (e) { if (isStop(e)) throw e; log(e) }
+ * ```
+ */
+export function isStop(thrown: unknown): thrown is Stop {
+  return thrown instanceof Stop
+}
+
+/** Whether `thrown` is this signal, or carries it in its `cause` chain (S66). */
+export function carries(thrown: unknown, signal: Stop | null): boolean {
+  for (let depth = 0; depth < 20; depth++) {
+    if (thrown === signal) return signal !== null
+    if (typeof thrown !== 'object' || thrown === null) return false
+    thrown = (thrown as { cause?: unknown }).cause
+  }
+  return false
+}
+
+interface Facts {
+  fiber: Fiber
+  received: WeakSet<Fiber>
+}
+const facts = new WeakMap<object, Facts>()
+
+/** The fiber that an error came from: the first one whose body it left. */
+export function errorFiber(error: unknown): Fiber | undefined {
+  return typeof error === 'object' && error !== null ? facts.get(error)?.fiber : undefined
+}
+
+/** An error leaves the body of `fiber`: remember where it came from, and make it something that can travel. */
+export function leaveBody(error: unknown, fiber: Fiber): object {
+  const known = (typeof error === 'object' && error !== null) || typeof error === 'function'
+  const traveller = (known ? error : new NonErrorThrown(error)) as object
+  if (!facts.has(traveller)) facts.set(traveller, { fiber, received: new WeakSet() })
+  return traveller
+}
+
+/** `fiber` receives this error. False if it has received the same object before (S25). */
+export function markReceived(error: unknown, fiber: Fiber): boolean {
+  const entry = facts.get(leaveBody(error, fiber))
+  if (entry === undefined || entry.received.has(fiber)) return false
+  entry.received.add(fiber)
+  return true
+}
+
+/** Keeps `later` beside `first` in `first.suppressed` (S22). False if `first` cannot hold it (a frozen object). */
+export function suppress(first: unknown, later: unknown): boolean {
+  if (first === later) return true
+  const holder = first as { suppressed?: unknown[] }
+  if (Array.isArray(holder.suppressed)) {
+    if (!holder.suppressed.includes(later)) holder.suppressed.push(later)
+    return true
+  }
+  return Reflect.defineProperty(holder, 'suppressed', {
+    value: [later],
+    configurable: true,
+    writable: true,
+    enumerable: false,
+  })
+}
+
+/** The later errors that this one outshone, if any (S22). */
+export function suppressedErrors(error: unknown): readonly unknown[] {
+  const list = (error as { suppressed?: unknown } | null | undefined)?.suppressed
+  return Array.isArray(list) ? list : []
+}
+
+/** What `raise` and `cancelAfter` accept: an error, an error class or a message. */
+export type ErrorLike = Error | (new (message?: string) => Error) | string
+
+/** Turns what was given into an error object, made by `Base` when it is only a message. */
+export function makeError(
+  given: ErrorLike | undefined,
+  Base: new (message?: string) => Error,
+  message: string,
+): Error {
+  if (given === undefined) return new Base(message)
+  if (typeof given === 'string') return new Base(given)
+  if (typeof given === 'function') return new given(message)
+  if (typeof given === 'object' && given !== null) return given
+  throw new BadArgument(`expected an error, an error class or a message, got ${show(given)}`)
+}
+
+/** A value as it should appear in a message: short, on one line. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
+  if (typeof value === 'function') return value.name ? `function ${value.name}` : 'a function'
+  if (typeof value !== 'object' || value === null) return String(value)
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  if (value instanceof Error) return `${value.name}: ${value.message}`
+  return `an object of class ${value.constructor?.name ?? 'null'}`
+}

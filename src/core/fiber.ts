@@ -1,0 +1,487 @@
+// The fiber: one generator with its place in the tree. This file is its public face; the work is done by
+// step (running), gate and stop (signals) and tree (ends). All fields are set in the constructor, in one shape.
+
+import type { Block } from './block.js'
+import { checkBody } from './body.js'
+import { Cold } from './cold.js'
+import { callSite, debugging, opEntered, rememberSpin } from './debug.js'
+import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
+import { notInFiber } from './gate.js'
+import { AwaitOp, awaitAll, JoinOp, joinAll, selectFirst } from './observe.js'
+import { type BaseOp, current, type Op, type Routine } from './op.js'
+import { makeOutcome, type Outcome } from './outcome.js'
+import * as P from './phase.js'
+import { Ring } from './ring.js'
+import type { Runtime } from './runtime.js'
+import { type Spin, spinRoot, spinUnder } from './spin.js'
+import { Deadline, deadlineOf, queueError, requestStop } from './stop.js'
+import { deliver, wake } from './suspend.js'
+import { emit, tapped } from './tap.js'
+import { childLeft, link, type Observer, type Owner, reincarnate, stopChildren, unlink } from './tree.js'
+
+/** What `monitor()` sends to the mailbox of its caller when the fiber ends. */
+export interface FiberEnd {
+  readonly type: 'end'
+  readonly fiber: Fiber
+  readonly outcome: Outcome<unknown>
+}
+
+export interface StopOptions {
+  /** Milliseconds that cleanup may wait before it is forced (S18). */
+  grace?: number
+  /** Why; shows in `fiber.stopReason`, also of every descendant. */
+  reason?: unknown
+}
+
+type Results<F extends readonly Fiber<any, any>[]> = {
+  -readonly [K in keyof F]: F[K] extends Fiber<infer T, any> ? T : never
+}
+
+let lastId = 0
+const NO_ARGS: readonly unknown[] = []
+
+/**
+ * A running generator in the tree. `spin` makes one; `new Fiber(body)` makes a raw one that belongs to nobody and
+ * runs only when somebody transfers to it.
+ *
+ * ```ts
+ * const fiber = spin(function* () { yield* sleep(10); return 42 })
+ * console.log(yield* fiber) // 42
+ * ```
+ */
+export class Fiber<T = unknown, M = any> implements Op<T> {
+  /** A number that no other fiber of this process has. */
+  readonly id: number
+  /** How long cleanup may wait when it is stopped, in milliseconds (S18). Children start with their parent's. */
+  grace: number
+  /** @internal */ _state: number
+  /** @internal */ _phase: number
+  /** @internal What `value` means. */ how: number
+  /** @internal Ops that may still finish at once; below 0 the next op goes through the gate (S09). */ budget: number
+  /** @internal */ body: (...args: any[]) => unknown
+  /** @internal */ args: readonly unknown[]
+  /** @internal */ generator: Iterator<unknown> | null
+  /** @internal The op it waits in: `fiber.op === op` decides whether an answer is wanted. */ op: BaseOp<any> | null
+  /** @internal The answer of the op while alive, the result afterwards. */ value: unknown
+  /** @internal Innermost block. */ block: Block<any> | null
+  /** @internal Set once a stop was asked for. */ stopSignal: Stop | null
+  /** @internal To be thrown at the next switchpoints, in order of arrival (S26). */
+  errors: { error: unknown; fromChild: boolean }[] | null
+  /** @internal */ owner: Owner | null
+  /** @internal */ newest: Fiber<any, any> | null
+  /** @internal */ older: Fiber<any, any> | null
+  /** @internal */ newer: Fiber<any, any> | null
+  /** @internal */ lastObserver: Observer | null
+  /** @internal */ _mailbox: Ring<unknown> | null
+  /** @internal Never changed in place: a writer makes a new map, so sharing is free (S56). */
+  locals: ReadonlyMap<object, unknown> | null
+  /** @internal */ cold: Cold | null
+  /** @internal */ readonly runtime: Runtime
+  /** @internal */ givenName: string | undefined
+
+  constructor(body: (value: any) => Op<T> | T)
+  /** @internal */
+  constructor(
+    body: (...args: any[]) => unknown,
+    args: readonly unknown[],
+    runtime: Runtime,
+    parent: Fiber | null,
+  )
+  constructor(
+    body: (...args: any[]) => unknown,
+    args?: readonly unknown[],
+    runtime?: Runtime,
+    parent?: Fiber | null,
+  ) {
+    this.id = ++lastId
+    this.grace = parent == null ? P.GRACE : parent.grace
+    this._state = P.RUNNABLE
+    this._phase = P.LIVE
+    this.how = P.NONE
+    this.budget = 0
+    this.body = body
+    this.args = args ?? NO_ARGS
+    this.generator = null
+    this.op = null
+    this.value = undefined
+    this.block = null
+    this.stopSignal = null
+    this.errors = null
+    this.owner = null
+    this.newest = null
+    this.older = null
+    this.newer = null
+    this.lastObserver = null
+    this._mailbox = null
+    this.locals = parent == null ? null : parent.locals
+    this.cold = null
+    this.runtime = runtime ?? Fiber.current.runtime
+    this.givenName = undefined
+    this.budget = this.runtime.freshBudget
+    if (runtime === undefined) this.beRaw()
+    if (debugging) rememberSpin(this)
+  }
+
+  private beRaw(): void {
+    checkBody(this.body, 'new Fiber()')
+    this._state = P.WAITING
+    this.locals = Fiber.current.locals
+    this.coldRecord().raw = true
+  }
+
+  // ---- which one it is
+
+  /** The fiber that runs now. Throws `NotInFiber` outside one. */
+  static get current(): Fiber {
+    if (current === null) throw notInFiber('Fiber.current')
+    return current
+  }
+
+  /** The given name, else the name of the body with the fiber's number. */
+  get name(): string {
+    return this.givenName ?? `${this.body.name || 'fiber'}#${this.id}`
+  }
+  set name(name: string) {
+    this.givenName = name
+  }
+
+  /** The names from the root to this fiber: `main > server > conn#42`. */
+  get path(): string {
+    const names: string[] = []
+    for (let fiber: Fiber | null = this; fiber !== null; fiber = fiber.parent) names.unshift(fiber.name)
+    return names.join(' > ')
+  }
+
+  get isMain(): boolean {
+    return this.runtime.main === this
+  }
+
+  /** `'runnable' | 'running' | 'waiting' | 'dead'` */
+  get state(): P.State {
+    return P.STATES[this._state] as P.State
+  }
+
+  /** How far its end has come: `'live' | 'requested' | 'unwinding' | 'forced' | 'closing' | 'dead'`. */
+  get phase(): P.Phase {
+    return P.PHASES[this._phase] as P.Phase
+  }
+
+  /** How it ended; undefined while it lives. */
+  get outcome(): Outcome<T> | undefined {
+    return this._state === P.DEAD ? makeOutcome<T>(this.how, this.value) : undefined
+  }
+
+  /** How many times it has been started: 1, and one more for each restart. */
+  get incarnation(): number {
+    return this.cold?.incarnation ?? 1
+  }
+
+  /** Why it is being, or was, stopped (S14). */
+  get stopReason(): unknown {
+    return this.stopSignal?.reason
+  }
+
+  /** What it waits for, as text; undefined while it does not wait. */
+  get waitsFor(): string | undefined {
+    return this.op === null || this._state !== P.WAITING ? undefined : this.op.describe()
+  }
+
+  /** An AbortSignal that fires when this fiber is asked to stop. Made at the first look. */
+  get signal(): AbortSignal {
+    const cold = this.coldRecord()
+    if (cold.controller === null) {
+      cold.controller = new AbortController()
+      if (this._phase !== P.LIVE) cold.controller.abort(this.stopReason)
+    }
+    return cold.controller.signal
+  }
+
+  get parent(): Fiber | null {
+    return this.owner === null ? null : (this.owner.fiber as Fiber)
+  }
+
+  /** Its living children, oldest first, also those that belong to a scope it is in. */
+  get children(): Fiber[] {
+    const found: Fiber[] = []
+    const collect = (newest: Fiber | null) => {
+      for (let child = newest; child !== null; child = child.older) found.push(child)
+    }
+    collect(this.newest)
+    for (let block = this.block; block !== null; block = block.outer) collect(block.newest)
+    return found.sort((a, b) => a.id - b.id)
+  }
+
+  // ---- waiting for it
+
+  /** `yield* fiber` waits for the end and gives the value (S31). */
+  [Symbol.iterator](): AwaitOp<T> {
+    return new AwaitOp<T>(this)
+  }
+
+  /** Waits for the end: gives the value, throws the error, or throws `FiberStopped` if it was stopped without a value. */
+  await(): Op<T> {
+    return new AwaitOp<T>(this)
+  }
+
+  /** Waits for the end and tells how it was. Never throws. */
+  join(): Op<Outcome<T>> {
+    return new JoinOp<T>(this)
+  }
+
+  /** Results in argument order. On the first error the rest are stopped and awaited, then it is thrown. */
+  static await<F extends readonly Fiber<any, any>[]>(...fibers: F): Op<Results<F>> {
+    return awaitAll(fibers) as Op<any>
+  }
+
+  /** The first of them to end, as `[fiber, value]`. Throws if that one failed. Stops nobody. */
+  static select<F extends Fiber<any, any>>(
+    ...fibers: F[]
+  ): Op<[F, F extends Fiber<infer V, any> ? V : never]> {
+    return selectFirst(fibers) as Op<any>
+  }
+
+  // ---- ending it
+
+  /** Ends it in order: cleanup runs and may wait. The outcome is `stopped(value)`. `yield*` the result to see it through. */
+  stop(value?: unknown, options: StopOptions = {}): Op<Outcome<T>> {
+    if (this.cold !== null) this.cold.restart = null // S41: the later verb wins
+    requestStop(this, this.makeStop(value, options))
+    return this.seenThrough()
+  }
+
+  /** Like `stop`, without a value: what parents do to their children. */
+  terminate(options: StopOptions = {}): Op<Outcome<T>> {
+    return this.stop(undefined, options)
+  }
+
+  /** Ends it at once: only synchronous cleanup still runs. */
+  kill(): Op<Outcome<T>> {
+    return this.stop(undefined, { grace: 0, reason: 'killed' })
+  }
+
+  /** Throws an error at its current switchpoint. An ordinary error: it may be caught. */
+  raise(error?: ErrorLike): Op<Outcome<T>> {
+    this.throwInto(makeError(error, Error, `raised in ${this.path}`))
+    return this.seenThrough()
+  }
+
+  /** Throws `Cancel`, or the error given, at its current switchpoint. */
+  cancel(error?: ErrorLike): Op<Outcome<T>> {
+    this.throwInto(makeError(error, Cancel, `${this.path} was cancelled`))
+    return this.seenThrough()
+  }
+
+  /** What a verb returns: `yield*` it to wait for the end. Nobody has to. */
+  private seenThrough(): Op<Outcome<T>> {
+    const op = new JoinOp<T>(this)
+    if (debugging && current !== null) opEntered(op, current)
+    return op
+  }
+
+  private throwInto(error: Error): void {
+    // S67: only a live fiber can be raised in.
+    if (this._phase !== P.LIVE) {
+      if (tapped) emit('dropped', this, error)
+    } else {
+      if (tapped) emit('raise', this, error)
+      queueError(this, error, false)
+    }
+  }
+
+  /**
+   * Ends it with its children, then runs its body again: the same handle, a new incarnation (S41).
+   * Arguments, if given, replace the old ones. The mailbox is emptied now; later messages reach the new incarnation.
+   */
+  restart(...args: unknown[]): this {
+    return this.restartWith(args.length > 0 ? { args } : {})
+  }
+
+  /** `restart` with options: `keepMailbox` hands the waiting messages to the new incarnation. */
+  restartWith(options: { args?: readonly unknown[]; keepMailbox?: boolean; grace?: number }): this {
+    this.checkRestart()
+    const mailbox =
+      (options.keepMailbox && (this.cold?.restart?.mailbox ?? this._mailbox)) || new Ring<unknown>()
+    if (this._mailbox !== mailbox) this._mailbox?.clear()
+    const cold = this.coldRecord()
+    cold.restart = { args: options.args, mailbox }
+    if (this._state === P.DEAD) {
+      link(this, this.owner as Owner)
+      this.runtime.alive++
+      reincarnate(this)
+    } else requestStop(this, this.makeStop(undefined, { grace: options.grace, reason: 'restart' }))
+    return this
+  }
+
+  private checkRestart(): void {
+    const refuse = (why: string) => new BadState(`${this.path} cannot be restarted: ${why}`)
+    if (this.isMain || this.owner === null) {
+      throw refuse("it is the root of its tree. Restart a child, or run main's work in a child")
+    }
+    if (this._state !== P.DEAD) return
+    if (this.how === P.ABANDONED) throw refuse('it was abandoned and its generator may still hold resources')
+    if (!this.owner.isOpen) throw refuse('its parent is over')
+  }
+
+  private makeStop(value: unknown, options: StopOptions): Stop {
+    const now = this.runtime.now()
+    const { grace = this.grace } = options
+    if (!(grace >= 0)) throw new BadArgument(`grace must be 0 or more milliseconds, got ${show(grace)}`)
+    const reason =
+      options.reason ?? (current === null ? 'stopped from outside any fiber' : `stopped by ${current.name}`)
+    return new Stop(value, reason, now, now + grace, false, debugging ? callSite() : undefined)
+  }
+
+  // ---- resuming it
+
+  /** Wakes it from `suspend` or `transfer` with a value; an Error is thrown there. False if it waits for something else. */
+  schedule(value?: unknown): boolean {
+    return wake(this, value, false)
+  }
+
+  /** Like `schedule`, at the head of the run queue. */
+  scheduleWithPriority(value?: unknown): boolean {
+    return wake(this, value, true)
+  }
+
+  /** Puts a message into its mailbox. False if it is dead: the message is counted, not kept (S39). */
+  send(message: M): boolean {
+    return deliver(this, message)
+  }
+
+  /** Its end, of every incarnation, will arrive in the caller's mailbox as `{type: 'end', fiber, outcome}`. */
+  monitor(): void {
+    const watcher = Fiber.current
+    if (this._state === P.DEAD) {
+      watcher.send({ type: 'end', fiber: this, outcome: this.outcome } as FiberEnd)
+      return
+    }
+    const cold = this.coldRecord()
+    if (cold.monitors === null) cold.monitors = new Set()
+    cold.monitors.add(watcher)
+    const own = watcher.coldRecord()
+    if (own.monitoring === null) own.monitoring = new Set()
+    own.monitoring.add(this)
+  }
+
+  unmonitor(): void {
+    this.cold?.monitors?.delete(Fiber.current)
+    Fiber.current.cold?.monitoring?.delete(this)
+  }
+
+  // ---- the tree
+
+  /** Spins a child of this fiber, from wherever you are. */
+  get spin(): Spin {
+    return ((first: any, ...rest: any[]) => spinUnder(this, first, rest)) as Spin
+  }
+
+  /** Runs a body as a root fiber outside the tree, at the head of the run queue; its errors go to main (S46). */
+  static outOfBand<R>(body: () => R): Fiber {
+    return spinRoot(Fiber.current.runtime, body as () => unknown, { outOfBand: true, name: 'outOfBand' })
+  }
+
+  /** Makes it a child of another fiber (S07). */
+  attachTo(parent: Fiber<any, any>): this {
+    const refuse = (why: string) => new BadState(`${this.path} cannot be attached to ${parent.path}: ${why}`)
+    for (let f: Fiber | null = parent; f !== null; f = f.parent) {
+      if (f === this) throw refuse(f === parent ? 'they are the same fiber' : 'that would make a cycle')
+    }
+    if (this.isMain) throw refuse('main is the root of the tree')
+    if (this._state === P.DEAD) throw refuse('it is dead')
+    if (!parent.isOpen) throw refuse('the new parent is over')
+    if (parent.runtime !== this.runtime) throw refuse('they live in different runtimes')
+    const old = this.owner
+    this.runtime.roots.delete(this)
+    unlink(this)
+    link(this, parent)
+    if (this.cold?.raw) {
+      this.cold.raw = false
+      this.runtime.alive++
+    }
+    if (old !== null) childLeft(old)
+    return this
+  }
+
+  /** Gives it to the root of its tree, so that it outlives its parent (S07). */
+  detach(): this {
+    let root: Fiber = this
+    while (root.parent !== null) root = root.parent
+    return root === this ? this : this.attachTo(root)
+  }
+
+  /** Asks all children to stop, newest first, without waiting. */
+  stopChildren(options: { grace?: number } = {}): void {
+    stopChildren(this, options.grace)
+    for (let block = this.block; block !== null; block = block.outer) {
+      if (block.newest !== null) stopChildren(block as unknown as Owner, options.grace)
+    }
+  }
+
+  /** Waits until all present children are dead; gives their outcomes, oldest first. */
+  joinChildren(): Op<Outcome<unknown>[]> {
+    return joinAll(this.children)
+  }
+
+  /** Stops all children and waits for them. */
+  *shutdownChildren(options: { grace?: number } = {}): Routine<Outcome<unknown>[]> {
+    const children = this.children
+    this.stopChildren(options)
+    return yield* joinAll(children)
+  }
+
+  // ---- inside the core only
+
+  /** @internal A fiber is its own owner-fiber; a scope's is the one that runs it. */
+  get fiber(): Fiber {
+    return this
+  }
+  /** @internal */
+  get isOpen(): boolean {
+    return this._phase < P.CLOSING
+  }
+  /** @internal */
+  get isUnstarted(): boolean {
+    return this.generator === null && this.op === null && this._phase < P.CLOSING
+  }
+  /** @internal */
+  get isIsolated(): boolean {
+    return this.cold?.isolated === true
+  }
+  /** @internal */
+  coldRecord(): Cold {
+    if (this.cold === null) this.cold = new Cold()
+    return this.cold
+  }
+  /** @internal The signal is being thrown. */
+  struck(): Stop {
+    this._phase = P.UNWINDING
+    return this.stopSignal as Stop
+  }
+  /** @internal */
+  get signalThrown(): Stop | null {
+    return this.stopSignal
+  }
+  /** @internal Another idle op was refused; how many by now. */
+  swallowed(): number {
+    return ++this.coldRecord().swallows
+  }
+  /** @internal */
+  childDeadline(now: number): number {
+    return this.stopSignal === null ? now + this.grace : deadlineOf(this)
+  }
+  /** @internal */
+  tightDeadline(time: number): void {
+    this.coldRecord().tight = time
+  }
+  /** @internal Starts counting. A body that still has children may use half of what is left (S18). */
+  armDeadline(): void {
+    const cold = this.coldRecord()
+    if (cold.deadline === null) cold.deadline = new Deadline(this)
+    const now = this.runtime.now()
+    const whole = deadlineOf(this)
+    const time = this.newest === null ? whole : now + Math.max(0, whole - now) / 2
+    if (time >= cold.deadline.forceAt) return
+    cold.deadline.forceAt = time
+    cold.deadline.arm()
+  }
+}

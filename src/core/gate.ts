@@ -1,0 +1,147 @@
+// What happens at a switchpoint: which signal strikes now, which has to wait, and whose turn it is.
+//
+// A fiber carries a chain of blocks, innermost first, that ends in the fiber itself. Each is a region (S65).
+//
+//   op  <-  block  <-  block (shield)  <-  block (unwinding)  <-  fiber
+//           inside-out walk: the outermost requested region strikes, but nothing reaches past a shield
+//           or past a region that is already unwinding.
+
+import type { Block } from './block.js'
+import { BadYield, NotInFiber, type Stop } from './errors.js'
+import type { Fiber } from './fiber.js'
+import type { BaseOp, Switchpoint } from './op.js'
+import { BUDGET, FORCED, LIVE, REQUESTED, SWALLOWS, UNWINDING } from './phase.js'
+import { force } from './stop.js'
+import { emit, tapped } from './tap.js'
+
+/** Go on; an op that is ready finishes at once. */
+export const PASS = 0
+/** Go on, but an op that is ready lets the others run first: the budget is spent (S50). */
+export const TURN = 1
+/** Forced: the op is not entered (S19). */
+export const REFUSED = 2
+
+/** How far a wall lets signals in. */
+export const OPEN = 0
+/** `shield`: holds stops and the expiry of outer blocks (S20). */
+export const SHIELD = 1
+/** The cleanup of `ensure`: holds everything (S16b). */
+export const HOLD = 2
+
+/** What an op calls when the budget is spent or something is pending. Throws the signal that strikes. */
+export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'>): number {
+  const runtime = fiber.runtime
+  if (runtime.probe !== null) runtime.probe(fiber, op)
+  if (isForced(fiber)) return REFUSED
+  if (fiber.errors !== null || findTarget(fiber) !== null) strikeIfReachable(fiber)
+  const ending = endingRegion(fiber)
+  if (ending !== null) {
+    if (op.idle && ending._phase === UNWINDING && !isWalled(fiber, ending)) refuse(fiber, ending, op)
+    if (isForced(fiber)) return REFUSED
+    armDeadlines(fiber)
+  } else if (fiber.errors === null && runtime.probe === null) {
+    fiber.budget = BUDGET
+    return TURN
+  }
+  if (fiber.budget > -BUDGET) return PASS
+  fiber.budget = 0
+  return TURN
+}
+
+/** Throws what strikes; called when a fiber is resumed by a signal, so there always is something. */
+export function strike(fiber: Fiber): IteratorResult<Switchpoint, any> {
+  strikeIfReachable(fiber)
+  throw new BadYield(`${fiber.path} was interrupted by nothing; this is a fault of the library`)
+}
+
+function strikeIfReachable(fiber: Fiber): void {
+  const errors = fiber.errors
+  if (errors !== null && canRaise(fiber)) {
+    const { error } = errors.shift() as { error: unknown }
+    if (errors.length === 0) fiber.errors = null
+    if (hasPending(fiber)) fiber.budget = 0
+    throw error
+  }
+  const target = findTarget(fiber)
+  if (target !== null) throw target.struck()
+}
+
+function hasPending(fiber: Fiber): boolean {
+  return fiber.errors !== null || endingRegion(fiber) !== null
+}
+
+/** The region whose signal strikes at this switchpoint, if any. */
+export function findTarget(fiber: Fiber): Block<any> | Fiber<any, any> | null {
+  let found: Block<any> | null = null
+  for (let block = fiber.block; block !== null; block = block.outer) {
+    if (block._phase === REQUESTED) found = block
+    else if (block._phase !== LIVE || block.wall !== OPEN) return found
+  }
+  return fiber._phase === REQUESTED ? fiber : found
+}
+
+/** Whether a raise or a child error may strike here: not inside `ensure` cleanup, not where something unwinds (S65). */
+export function canRaise(fiber: Fiber): boolean {
+  for (let block = fiber.block; block !== null; block = block.outer) {
+    if (block._phase >= UNWINDING || block.wall === HOLD) return false
+  }
+  return fiber._phase <= REQUESTED
+}
+
+/** The innermost region that is on its way out, struck or not. */
+function endingRegion(fiber: Fiber): Block<any> | Fiber<any, any> | null {
+  for (let block = fiber.block; block !== null; block = block.outer) {
+    if (block._phase !== LIVE) return block
+  }
+  return fiber._phase === LIVE ? null : fiber
+}
+
+function isForced(fiber: Fiber): boolean {
+  if (fiber._phase === FORCED) return true
+  for (let block = fiber.block; block !== null; block = block.outer) {
+    if (block._phase === FORCED) return true
+  }
+  return false
+}
+
+/** Whether a shield or ensure lies between the switchpoint and `region`. */
+function isWalled(fiber: Fiber, region: Block<any> | Fiber<any, any>): boolean {
+  for (let block = fiber.block; block !== null && block !== region; block = block.outer) {
+    if (block.wall !== OPEN) return true
+  }
+  return false
+}
+
+/** Cleanup is about to wait, or a signal is held: from here on the deadline counts (S18). */
+function armDeadlines(fiber: Fiber): void {
+  for (let block = fiber.block; block !== null; block = block.outer) {
+    if (block._phase !== LIVE) block.armDeadline()
+  }
+  if (fiber._phase !== LIVE) fiber.armDeadline()
+}
+
+/** S17: an idle op while unwinding throws the signal again; the third time ends the patience. */
+function refuse(
+  fiber: Fiber,
+  region: Block<any> | Fiber<any, any>,
+  op: Pick<BaseOp<unknown>, 'describe'>,
+): void {
+  const runtime = fiber.runtime
+  runtime.counts.refused++
+  if (tapped) emit('refused', fiber, op)
+  if (region.swallowed() < SWALLOWS) throw region.signalThrown as Stop
+  runtime.report({
+    kind: 'forced',
+    message:
+      `swallowed stop at ${op.describe()}: ${fiber.path} caught its stop ${SWALLOWS} times and went on waiting for work, ` +
+      'so it was forced to end. In a catch, rethrow what isStop() tells you is a stop.',
+  })
+  force(region)
+}
+
+export function notInFiber(what: string): NotInFiber {
+  return new NotInFiber(
+    `${what} was used outside any fiber. Start a program with main(function* () { ... }), ` +
+      'or call run(function* () { ... }) from async code.',
+  )
+}

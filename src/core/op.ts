@@ -1,0 +1,232 @@
+// The wait contract. An op describes a wait; nothing has happened until a fiber enters it with `yield*`.
+//
+//   yield* op  ->  op.next()  first call:  gate (signals, budget)  ->  enter(fiber)
+//                                            settled at once  ->  DONE, the generator goes on
+//                                            not yet          ->  SUSPENDED, handed up to step by identity
+//                             resumed:     the answer, or the signal that strikes
+//
+// An op describes, the backend does, `settle` is the only way back.
+
+import { debugging, opEntered, rememberOp } from './debug.js'
+import { BadYield } from './errors.js'
+import type { Fiber } from './fiber.js'
+import { gate, notInFiber, PASS, REFUSED, strike } from './gate.js'
+import { ERROR, NONE, RUNNABLE, RUNNING, SIGNAL, VALUE, WAITING } from './phase.js'
+import { emit, tapped } from './tap.js'
+
+declare const brand: unique symbol
+/** What travels up to the scheduler while a fiber waits. Only the library makes them. */
+export interface Switchpoint {
+  readonly [brand]: true
+}
+
+/**
+ * Something a fiber can wait for: `const value = yield* op`.
+ * What a generator function returns is an `Op` too, so functions that wait compose like any others.
+ */
+export interface Op<T> {
+  [Symbol.iterator](): Iterator<Switchpoint, T, unknown>
+}
+
+/** A body's own type, for annotations: `function* fetchUser(id: string): Routine<User>`. */
+export type Routine<T> = Generator<Switchpoint, T, unknown>
+
+/** The result object that says "this fiber waits". Known by identity, so that nothing else can pass for it. */
+export const SUSPENDED: IteratorYieldResult<Switchpoint> = { done: false, value: {} as Switchpoint }
+/** The result object of every finished op. Its value is read at once, so one object serves all. */
+export const DONE: IteratorReturnResult<any> = { done: true, value: undefined }
+
+/** `abort` answers this when the op cannot end at once (work in a thread pool): the fiber waits for it (S35). */
+export const LATER = Symbol('later')
+
+/** The fiber that runs now. Only `step` and `turn` set it. */
+export let current: Fiber | null = null
+export function setCurrent(fiber: Fiber | null): void {
+  current = fiber
+}
+
+/**
+ * The base of every op. A subclass gives `enter`, `abort` and `describe`.
+ * An op that is always woken through its fiber may be a shared object without state;
+ * one that can be answered late must be a new object for each wait, and extend `LateOp`.
+ */
+export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unknown> {
+  /** Waits for new outside work, which is never cleanup: refused while unwinding (S17). */
+  declare readonly idle: boolean
+
+  constructor() {
+    if (debugging) rememberOp(this as BaseOp<unknown>, current)
+  }
+
+  /** Registers the wait. May settle at once; throws only before it has registered anything. */
+  abstract enter(fiber: Fiber): void
+  /** Takes the wait back. Called at most once, only while not settled. May settle instead of leaving. */
+  abstract abort(fiber: Fiber): void | typeof LATER
+  /** What it is, for the tree: `sleep(100)`. */
+  abstract describe(): string
+
+  /** An answer nobody waits for any more. */
+  late(_value: unknown, fiber: Fiber): void {
+    if (tapped) emit('late', fiber, this)
+  }
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(): IteratorResult<Switchpoint, T> {
+    const fiber = current
+    if (fiber === null) throw notInFiber(this.describe())
+    if (fiber.op !== null) return reenter(fiber, this)
+    const gated = --fiber.budget < 0 ? gate(fiber, this) : PASS
+    if (gated === REFUSED) return SUSPENDED
+    fiber.op = this
+    try {
+      this.enter(fiber)
+    } catch (error) {
+      fiber.op = null
+      throw error
+    }
+    return park(fiber, gated)
+  }
+
+  throw(error: unknown): IteratorResult<Switchpoint, T> {
+    if (current?.op === this) forget(current)
+    throw error
+  }
+
+  /** Only `step` and forced blocks may call it; anything else iterates the op by hand (S69). */
+  return(value?: unknown): IteratorResult<Switchpoint, any> {
+    const fiber = current
+    if (fiber !== null && fiber.op === this) {
+      if (fiber._state !== RUNNING) throw misused(fiber, this)
+      forget(fiber)
+    }
+    return { done: true, value }
+  }
+}
+;(BaseOp.prototype as { idle: boolean }).idle = false
+
+/** An op that the outside may answer after its fiber has left. A late value goes to `discard` (S35). */
+export abstract class LateOp<T> extends BaseOp<T> {
+  /** The fiber has left without an answer. */
+  left = false
+
+  /** Gets rid of a value that nobody will receive: closes the descriptor, releases the client. */
+  discard?(value: T): void
+
+  override late(value: unknown, fiber: Fiber): void {
+    if (tapped) emit('late', fiber, this)
+    if (!this.left || this.discard === undefined) return
+    this.left = false
+    try {
+      this.discard(value as T)
+    } catch (error) {
+      fiber.runtime.uncaught(error, `discarding the late value of ${this.describe()} failed`)
+    }
+  }
+}
+
+/** After `enter`: the answer if there is one already, else the fiber waits. `gated` says whether a turn is due (S50). */
+export function park(fiber: Fiber, gated: number): IteratorResult<Switchpoint, any> {
+  if (debugging && fiber.op !== null) opEntered(fiber.op, fiber)
+  if (fiber.how === NONE) {
+    fiber._state = WAITING
+    return SUSPENDED
+  }
+  if (gated === PASS) return resume(fiber)
+  fiber.runtime.push(fiber)
+  return SUSPENDED
+}
+
+/** The fiber runs again in the op it waited in: gives the answer or throws what strikes. */
+export function resume(fiber: Fiber): IteratorResult<Switchpoint, any> {
+  const { how, value } = fiber
+  fiber.op = null
+  fiber.how = NONE
+  fiber.value = undefined
+  if (how === VALUE) {
+    DONE.value = value
+    return DONE
+  }
+  if (how === ERROR) throw value
+  return strike(fiber)
+}
+
+/** `next()` while the fiber already has an op: a resume, or an op iterated by something other than `yield*`. */
+export function reenter(fiber: Fiber, op: BaseOp<unknown>): IteratorResult<Switchpoint, any> {
+  if (fiber.op === op && fiber._state === RUNNING) return resume(fiber)
+  throw misused(fiber, op)
+}
+
+/** The op that `fiber` waits for has an answer. False if it came too late. */
+export function settle<T>(fiber: Fiber, op: BaseOp<T>, value: T): boolean {
+  return answer(fiber, op as BaseOp<unknown>, VALUE, value)
+}
+
+/** The op that `fiber` waits for has failed. False if it came too late. */
+export function fail(fiber: Fiber, op: BaseOp<any>, error: unknown): boolean {
+  return answer(fiber, op, ERROR, error)
+}
+
+function answer(fiber: Fiber, op: BaseOp<unknown>, how: number, value: unknown): boolean {
+  // S34: only the op that the fiber waits in can answer, and only once.
+  if (fiber.op !== op || fiber.how !== NONE) {
+    if (fiber.op === op && fiber.how === SIGNAL && fiber._state === WAITING) fiber.runtime.push(fiber) // S35: it was LATER
+    if (how === VALUE) op.late(value, fiber)
+    else if (tapped) emit('late', fiber, value)
+    return false
+  }
+  fiber.how = how
+  fiber.value = value
+  if (fiber._state === WAITING) fiber.runtime.push(fiber)
+  return true
+}
+
+/** Takes a waiting fiber out of its op so that a signal can strike. Completion wins: an abort may still settle (S34). */
+export function withdraw(fiber: Fiber): void {
+  const op = fiber.op
+  if (op === null || fiber._state !== WAITING || fiber.how !== NONE) return
+  if (abortOp(fiber, op) === LATER) {
+    if (fiber.how === NONE) {
+      fiber.how = SIGNAL
+      fiber.runtime.waitForLater(fiber)
+    }
+  } else if (fiber.how === NONE) {
+    fiber.how = SIGNAL
+    fiber.runtime.push(fiber)
+  }
+}
+
+/** Aborts an op; an exception from `abort` never lands in the fiber that happened to cause it (S70). */
+export function abortOp(fiber: Fiber, op: BaseOp<unknown>): void | typeof LATER {
+  if (op instanceof LateOp) op.left = true
+  try {
+    return op.abort(fiber)
+  } catch (error) {
+    fiber.runtime.uncaught(error, `aborting ${op.describe()} failed`)
+  }
+}
+
+function forget(fiber: Fiber): void {
+  fiber.op = null
+  fiber.how = NONE
+  fiber.value = undefined
+}
+
+/** S69: makes the fiber sound again and says what went wrong. */
+function misused(fiber: Fiber, op: BaseOp<unknown>): BadYield {
+  const waiting = fiber.op as BaseOp<unknown>
+  if (fiber._state === WAITING) abortOp(fiber, waiting)
+  if (fiber._state === RUNNABLE) {
+    fiber.runtime.queue.delete(fiber)
+    if (fiber.how === VALUE) waiting.late(fiber.value, fiber)
+  }
+  forget(fiber)
+  fiber._state = RUNNING
+  const what = waiting === op ? op.describe() : `${waiting.describe()}, then ${op.describe()},`
+  return new BadYield(
+    `${what} was iterated by something other than yield* in ${fiber.path}. ` +
+      `Ops cannot be spread, destructured or looped over; write: const value = yield* ${waiting.describe()}`,
+  )
+}

@@ -1,0 +1,230 @@
+// One thread's world of fibers: the run queue, the timers, and the turns that drain them.
+//
+// A turn runs until the queue is empty, or 1,024 steps or 10 ms have been spent since the event loop last had its
+// turn; then the event loop gets one (S49). The clock is read at a stride that adapts itself: reading it at each
+// step costs more than a switch, a fixed stride of 64 lets slow steps delay timers.
+
+import type { Backend, Report } from './backend.js'
+import { show } from './errors.js'
+import type { Fiber } from './fiber.js'
+import type { BaseOp } from './op.js'
+import { current, DONE, setCurrent } from './op.js'
+import { BUDGET, CLOSING, RUNNABLE, VALUE } from './phase.js'
+import { Ring } from './ring.js'
+import { step } from './step.js'
+import { Deadline } from './stop.js'
+import { wake } from './suspend.js'
+import { emit, tapped } from './tap.js'
+import { type TimerNode, Timers } from './timers.js'
+
+const BATCH_STEPS = 1024
+const BATCH_MS = 10
+const MAX_STRIDE = 64
+const SLOW_STRETCH_MS = 0.5
+
+/** What has happened so far, and what is there now. */
+export interface RuntimeStats {
+  /** Fibers that are not dead, raw ones aside. */
+  readonly fibers: number
+  readonly runQueue: number
+  readonly timers: number
+  /** Ops that hold the process: they wait for the outside (S64). */
+  readonly pendingOps: number
+  readonly switches: number
+  readonly turns: number
+  /** Messages to dead fibers (S39). */
+  readonly deadLetters: number
+  /** Idle ops refused while unwinding (S17), regions forced (S19), fibers abandoned (S19), reports made. */
+  readonly refused: number
+  readonly forced: number
+  readonly abandoned: number
+  readonly reports: number
+}
+
+/** Called at each switchpoint by the testing room; may throw. */
+export type Probe = (fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'>) => void
+
+/** Every runtime of this thread, for the leak sentinel. */
+export const runtimes = new Set<Runtime>()
+
+export class Runtime {
+  readonly backend: Backend
+  readonly queue = new Ring<Fiber>(64)
+  readonly timers = new Timers()
+  /** The fibers at the top of their trees. */
+  readonly roots = new Set<Fiber>()
+  main: Fiber | null = null
+  alive = 0
+  readonly counts = { deadLetters: 0, refused: 0, forced: 0, abandoned: 0, reports: 0 }
+  /** Chooses which of n runnable fibers goes next; null: the first. For tests. */
+  policy: ((n: number) => number) | null = null
+  probe: Probe | null = null
+  /** Ops that wait for something the backend does not know of, such as a promise. */
+  external = 0
+  /** Called when a root is dead. */
+  onRootEnd: ((fiber: Fiber) => void) | null = null
+
+  private held = 0
+  private turns = 0
+  private switches = 0
+  /** A turn runs, or one has been asked for. */
+  private awake = false
+  private turning = false
+  // The batch since the event loop last had its turn, counted in switches and in time:
+  private batchEnd = BATCH_STEPS
+  private nextCheck = 1
+  private stride = 1
+  private batchStart = 0
+  private lastCheck = 0
+
+  constructor(connect: (runtime: Runtime) => Backend) {
+    this.backend = connect(this)
+    runtimes.add(this)
+  }
+
+  /** The runtime is no longer used. */
+  close(): void {
+    runtimes.delete(this)
+  }
+
+  /** With a probe every op goes through the gate, so that every switchpoint is seen. */
+  get freshBudget(): number {
+    return this.probe === null ? BUDGET : 0
+  }
+
+  now(): number {
+    return this.backend.now()
+  }
+
+  /** Makes a fiber runnable. A fiber is in the queue at most once, because only a fiber that is not gets here. */
+  push(fiber: Fiber<any, any>, first = false): void {
+    fiber._state = RUNNABLE
+    if (first) this.queue.unshift(fiber)
+    else this.queue.push(fiber)
+    if (tapped) emit('schedule', fiber, fiber.value)
+    if (!this.awake) this.rouse()
+  }
+
+  private rouse(): void {
+    this.awake = true
+    if (this.switches >= this.batchEnd) this.backend.yieldTurn()
+    else this.backend.wake()
+  }
+
+  /** Runs fibers until the queue is empty or the batch is spent. Called by the backend. */
+  turn(): void {
+    const outer = current
+    this.awake = true
+    this.turning = true
+    this.turns++
+    const { queue } = this
+    try {
+      while (queue.size > 0) {
+        step(this.policy === null ? queue.shift() : queue.take(this.policy(queue.size)))
+        if (++this.switches >= this.nextCheck && this.isSpent()) break
+      }
+    } finally {
+      setCurrent(outer)
+      DONE.value = undefined
+      this.turning = false
+      this.awake = queue.size > 0
+      if (this.awake) this.backend.yieldTurn()
+      else this.backend.idle(this.timers.next)
+    }
+  }
+
+  /** The event loop has had its turn: a new batch begins. Called by the backend from a fresh callback of the loop. */
+  loopTurned(): void {
+    this.batchEnd = this.switches + BATCH_STEPS
+    this.nextCheck = this.switches + 1
+    this.stride = 1
+    this.batchStart = this.lastCheck = this.backend.now()
+  }
+
+  /** The timer that `idle` asked for has come. */
+  ring(): void {
+    this.loopTurned()
+    this.timers.fire(this.batchStart)
+    this.turn()
+  }
+
+  private isSpent(): boolean {
+    if (this.switches >= this.batchEnd) return true
+    const now = this.backend.now()
+    if (now - this.batchStart >= BATCH_MS) {
+      this.batchEnd = this.switches
+      return true
+    }
+    this.stride = now - this.lastCheck > SLOW_STRETCH_MS ? 1 : Math.min(this.stride * 2, MAX_STRIDE)
+    this.lastCheck = now
+    this.nextCheck = Math.min(this.switches + this.stride, this.batchEnd)
+    return false
+  }
+
+  addTimer(node: TimerNode, time: number): void {
+    this.timers.add(node, time)
+    if (!this.turning) this.backend.idle(this.timers.next)
+  }
+
+  removeTimer(node: TimerNode): void {
+    this.timers.remove(node)
+    if (!this.turning) this.backend.idle(this.timers.next)
+  }
+
+  /** An op waits for the outside: the process must not end, and this is no deadlock (S64). */
+  hold(): void {
+    if (this.held++ === 0) this.backend.hold(true)
+  }
+
+  release(): void {
+    if (--this.held === 0) this.backend.hold(false)
+  }
+
+  /** S35: an aborted op has not ended yet. The fiber waits for it, but no longer than its grace. */
+  waitForLater(fiber: Fiber<any, any>): void {
+    const cold = fiber.coldRecord()
+    if (cold.deadline === null) cold.deadline = new Deadline(fiber)
+    cold.deadline.leaveAt = this.now() + fiber.grace
+    if (fiber.stopSignal !== null) fiber.armDeadline()
+    cold.deadline.arm()
+  }
+
+  /** Where the error of a root goes: a raw fiber's to whoever transferred to it, an out-of-band one's to main. */
+  receiverOf(root: Fiber<any, any>): Fiber | null {
+    const cold = root.cold
+    if (cold === null) return null
+    const receiver = cold.raw ? (cold.transferrer ?? this.main) : cold.outOfBand ? this.main : null
+    return receiver !== null && receiver._phase <= CLOSING ? receiver : null
+  }
+
+  /** A fiber without a parent is dead. */
+  rootEnded(fiber: Fiber<any, any>): void {
+    this.roots.delete(fiber)
+    if (fiber.cold?.raw) {
+      const next = fiber.cold.transferrer ?? this.main
+      if (next !== null && fiber.how === VALUE) wake(next, fiber.value, true)
+    } else this.onRootEnd?.(fiber)
+  }
+
+  report(report: Report): void {
+    this.counts.reports++
+    this.backend.report(report)
+  }
+
+  /** S70: an exception of somebody's callback, which must not land in the fiber that happened to run. */
+  uncaught(error: unknown, what: string): void {
+    this.report({ kind: 'uncaught', message: `${what}: ${show(error)}`, error })
+  }
+
+  stats(): RuntimeStats {
+    return {
+      fibers: this.alive,
+      runQueue: this.queue.size,
+      timers: this.timers.size,
+      pendingOps: this.held,
+      switches: this.switches,
+      turns: this.turns,
+      ...this.counts,
+    }
+  }
+}

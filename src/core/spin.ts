@@ -1,0 +1,149 @@
+// Making fibers: as children (spin), or as the root of a tree (main, run, out-of-band).
+
+import { checkBody, type Result, type Returned } from './body.js'
+import { BadArgument, BadState, Stop, show } from './errors.js'
+import { Fiber } from './fiber.js'
+import { notInFiber } from './gate.js'
+import { current } from './op.js'
+import { CLOSING, FORCED } from './phase.js'
+import type { Runtime } from './runtime.js'
+import type { Scope } from './scope.js'
+import { requestStop } from './stop.js'
+import { emit, tapped } from './tap.js'
+import { link, type Owner } from './tree.js'
+
+export interface SpinOptions {
+  /** Shown in trees and reports. */
+  name?: string
+  /** Milliseconds that its cleanup may wait when it is stopped; default: the parent's, at first 5,000. */
+  grace?: number
+  /** Stops the fiber when it is aborted. */
+  signal?: AbortSignal
+  /** `false`: errors go only to those who await the fiber, not to its parent (S29). */
+  link?: boolean
+}
+const OPTION_NAMES = ['name', 'grace', 'signal', 'link']
+
+/** The three ways to call `spin`. */
+export interface Spin {
+  <R, A extends unknown[]>(body: (...args: A) => Returned<R>, ...args: A): Fiber<Result<R>>
+  <R, A extends unknown[]>(name: string, body: (...args: A) => Returned<R>, ...args: A): Fiber<Result<R>>
+  <R, A extends unknown[]>(
+    options: SpinOptions,
+    body: (...args: A) => Returned<R>,
+    ...args: A
+  ): Fiber<Result<R>>
+}
+
+const NO_ARGS: readonly unknown[] = []
+
+/**
+ * Starts a child of the current fiber and returns it at once; the body runs later.
+ *
+ * ```ts
+ * const worker = spin('worker', function* (n: number) { yield* sleep(n) }, 100)
+ * ```
+ */
+export const spin = function spin(first: unknown, ...rest: unknown[]): Fiber {
+  if (current === null) throw notInFiber('spin()')
+  return spinUnder(current, first, rest)
+} as Spin
+
+/** `spin` for a given parent. */
+export function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[]): Fiber {
+  if (typeof first === 'function') return spawn(parent, first as () => unknown, rest)
+  const body = rest[0] as () => unknown
+  const args = rest.length > 1 ? rest.slice(1) : NO_ARGS
+  if (typeof first === 'string') {
+    const fiber = spawn(parent, body, args)
+    fiber.givenName = first
+    return fiber
+  }
+  if (typeof first !== 'object' || first === null) {
+    throw new BadArgument(`spin() needs a function* to run, got ${show(first)}`)
+  }
+  const options = checkOptions(first as SpinOptions, OPTION_NAMES, 'spin()')
+  checkGrace(options.grace)
+  const fiber = spawn(parent, body, args)
+  applyOptions(fiber, options)
+  return fiber
+}
+
+function spawn(parent: Fiber, body: (...args: any[]) => unknown, args: readonly unknown[]): Fiber {
+  checkBody(body, 'spin()')
+  if (parent._phase >= FORCED) {
+    const why = parent._phase === FORCED ? 'is being forced to end' : 'is over'
+    throw new BadState(`${body.name || 'a fiber'} cannot be spun: its parent ${parent.path} ${why}`)
+  }
+  const { runtime } = parent
+  const fiber = new Fiber(body, args, runtime, parent)
+  link(fiber, parent === current ? innermostScope(parent) : parent)
+  runtime.alive++
+  if (tapped) emit('spin', fiber)
+  runtime.push(fiber)
+  return fiber
+}
+
+/** A fiber spun inside a `scope` belongs to that scope. */
+function innermostScope(fiber: Fiber): Owner {
+  for (let block = fiber.block; block !== null; block = block.outer) {
+    if (block.isScope) return block as Scope<unknown>
+  }
+  return fiber
+}
+
+/** Starts the root of a tree. */
+export function spinRoot(
+  runtime: Runtime,
+  body: (...args: any[]) => unknown,
+  options: { name?: string; signal?: AbortSignal; grace?: number; outOfBand?: boolean } = {},
+): Fiber {
+  checkBody(body, options.outOfBand ? 'Fiber.outOfBand()' : `${options.name ?? 'run'}()`)
+  checkGrace(options.grace)
+  const fiber = new Fiber(body, NO_ARGS, runtime, null)
+  runtime.roots.add(fiber)
+  runtime.alive++
+  if (options.outOfBand) fiber.coldRecord().outOfBand = true
+  if (tapped) emit('spin', fiber)
+  runtime.push(fiber, options.outOfBand)
+  applyOptions(fiber, options)
+  return fiber
+}
+
+function applyOptions(fiber: Fiber, options: SpinOptions): void {
+  if (options.name !== undefined) fiber.givenName = options.name
+  if (options.grace !== undefined) fiber.grace = options.grace
+  if (options.link === false) fiber.coldRecord().isolated = true
+  if (options.signal !== undefined) stopOnAbort(fiber, options.signal)
+}
+
+/** S57: one listener, removed when the fiber ends. */
+function stopOnAbort(fiber: Fiber, signal: AbortSignal): void {
+  const stop = () => {
+    const now = fiber.runtime.now()
+    if (fiber._phase < CLOSING)
+      requestStop(fiber, new Stop(undefined, signal.reason, now, now + fiber.grace, false))
+  }
+  if (signal.aborted) {
+    stop()
+    return
+  }
+  signal.addEventListener('abort', stop, { once: true })
+  fiber.coldRecord().unlisten = () => signal.removeEventListener('abort', stop)
+}
+
+function checkGrace(grace: number | undefined): void {
+  if (grace !== undefined && !(grace >= 0)) {
+    throw new BadArgument(`grace must be 0 or more milliseconds, got ${show(grace)}`)
+  }
+}
+
+/** Refuses option names that do not exist. */
+export function checkOptions<O extends object>(options: O, names: readonly string[], where: string): O {
+  for (const key of Object.keys(options)) {
+    if (!names.includes(key)) {
+      throw new BadArgument(`${where} has no option ${show(key)}; there are: ${names.join(', ')}`)
+    }
+  }
+  return options
+}

@@ -1,0 +1,107 @@
+// Runs one fiber until its next wait. Nobody else touches a fiber's generator.
+
+import {
+  callBody,
+  checkResult,
+  drive,
+  isGeneratorFunction,
+  iteratorOf,
+  nextOf,
+  returnOf,
+  throwOf,
+} from './body.js'
+import { BadYield, show } from './errors.js'
+import type { Fiber } from './fiber.js'
+import { SUSPENDED, setCurrent } from './op.js'
+import { ABANDONED, ERROR, FORCED, FORCED_YIELDS, LIVE, RUNNING, SIGNAL, STOPPED, VALUE } from './phase.js'
+import { emit, tapped } from './tap.js'
+import { bodyEnded } from './tree.js'
+
+/** Gives a runnable fiber its turn. */
+export function step(fiber: Fiber): void {
+  setCurrent(fiber)
+  fiber._state = RUNNING
+  if (tapped) emit('unblock', fiber)
+  try {
+    const generator = fiber.generator
+    let result: IteratorResult<unknown>
+    if (generator === null) {
+      if (!start(fiber)) return
+      result = nextOf.call(fiber.generator as Iterator<unknown>)
+    } else if (fiber._phase === FORCED && fiber.how >= SIGNAL) {
+      result = returnOf.call(generator) // S19; a value that came before is delivered first (S34)
+    } else result = nextOf.call(generator)
+    if (result !== SUSPENDED || fiber._state === RUNNING) result = settleYield(fiber, result)
+    if (result.done) bodyEnded(fiber, VALUE, result.value)
+    else if (tapped) emit('block', fiber, fiber.op)
+  } catch (error) {
+    if (error === ABANDON) bodyEnded(fiber, ABANDONED, undefined)
+    else bodyEnded(fiber, ERROR, error)
+  }
+}
+
+/** Thrown inside `step` only. */
+const ABANDON = Symbol('abandon')
+
+/** The first turn: calls the body (S05). False if there is nothing to resume: it has ended already. */
+function start(fiber: Fiber): boolean {
+  if (fiber._phase !== LIVE || fiber.errors !== null) {
+    // Stopped or raised in before it ran one line. Errors strike first (S26).
+    const pending = fiber.errors?.shift()
+    if (pending === undefined) bodyEnded(fiber, STOPPED, undefined)
+    else bodyEnded(fiber, ERROR, pending.error)
+    return false
+  }
+  const returned = callBody(fiber.body, fiber.args)
+  if (isGeneratorFunction(fiber.body)) {
+    fiber.generator = returned as Iterator<unknown>
+    return true
+  }
+  const iterator = iteratorOf(returned)
+  if (iterator === undefined) {
+    checkResult(returned, fiber.body.name || 'the body')
+    bodyEnded(fiber, VALUE, returned)
+    return false
+  }
+  fiber.generator = drive(iterator)
+  return true
+}
+
+/** Deals with everything a generator may give but a plain wait: its end, forced yields, things that are no ops. */
+function settleYield(fiber: Fiber, result: IteratorResult<unknown>): IteratorResult<unknown> {
+  const generator = fiber.generator as Iterator<unknown>
+  while (!result.done && (result !== SUSPENDED || fiber._state === RUNNING)) {
+    if (fiber._phase === FORCED) {
+      if (++fiber.coldRecord().forcedYields > FORCED_YIELDS) abandon(fiber)
+      result = returnOf.call(generator)
+    } else result = throwOf.call(generator, badYield(fiber, result))
+  }
+  return result
+}
+
+function abandon(fiber: Fiber): never {
+  fiber.runtime.counts.abandoned++
+  if (tapped) emit('abandoned', fiber)
+  fiber.runtime.report({
+    kind: 'abandoned',
+    message:
+      `${fiber.path} was abandoned: it went on yielding after it had been forced to end ${FORCED_YIELDS} times. ` +
+      'A finally block in it never lets go; what it holds is lost.',
+  })
+  throw ABANDON
+}
+
+/** Says what was yielded instead of an op, and what to write instead. */
+function badYield(fiber: Fiber, result: IteratorResult<unknown>): BadYield {
+  if (result === SUSPENDED) return new BadYield(`${fiber.path} yielded the wait of an op that is not waiting`)
+  const { value } = result
+  const where = `${fiber.path} yielded ${show(value)}, which is not an op`
+  const thing = value as { then?: unknown; next?: unknown } | null | undefined
+  if (typeof thing === 'object' && thing !== null) {
+    if (typeof thing.then === 'function')
+      return new BadYield(`${where}. A promise is waited for with: yield* until(promise)`)
+    if (iteratorOf(thing) !== undefined)
+      return new BadYield(`${where}. Add the star: yield* instead of yield`)
+  }
+  return new BadYield(`${where}. Only yield* of an op can wait`)
+}

@@ -1,0 +1,151 @@
+// The stop ladder (S15-S21): ask, throw once, let cleanup wait until the deadline, then force, then abandon.
+// This file asks and forces; the throwing is done at switchpoints (gate), the abandoning by step.
+
+import type { Block } from './block.js'
+import type { Stop } from './errors.js'
+import type { Fiber } from './fiber.js'
+import { canRaise, findTarget } from './gate.js'
+import { abortOp, withdraw } from './op.js'
+import { CLOSING, ERROR, FORCED, LIVE, NONE, REQUESTED, SIGNAL, STOPPED, WAITING } from './phase.js'
+import { emit, tapped } from './tap.js'
+import type { TimerNode } from './timers.js'
+import { bodyEnded } from './tree.js'
+
+/** Asks a fiber to end. A second call never throws twice: it can only bring the deadline nearer (S21). */
+export function requestStop(fiber: Fiber, stop: Stop): void {
+  if (fiber._phase === LIVE) {
+    fiber._phase = REQUESTED
+    fiber.stopSignal = stop
+    fiber.budget = 0
+    if (tapped) emit('stop', fiber, stop)
+    fiber.cold?.controller?.abort(stop.reason)
+    if (deadlineOf(fiber) <= stop.since) force(fiber)
+    else interrupt(fiber)
+  } else if (fiber._phase < FORCED) {
+    tighten(fiber, stop)
+  } else if (fiber._phase === CLOSING) {
+    if (stop.deadline < deadlineOf(fiber)) fiber.stopSignal = stop
+    for (let child = fiber.newest; child !== null; child = child.older) requestStop(child, stop)
+  }
+}
+
+/** S21: the first value and reason stay, the smaller grace wins. */
+function tighten(fiber: Fiber, later: Stop): void {
+  const first = fiber.stopSignal as Stop
+  const deadline = later.bound ? Math.min(later.deadline, later.since + fiber.grace) : later.deadline
+  if (deadline >= deadlineOf(fiber)) return
+  fiber.tightDeadline(deadline)
+  if (deadline <= later.since) force(fiber)
+  else if (fiber.cold?.deadline != null) fiber.armDeadline()
+  if (tapped) emit('stop', fiber, first)
+}
+
+/** When the cleanup of a stopped fiber has to be over: its own grace, never later than its parent's deadline (S18). */
+export function deadlineOf(fiber: Fiber): number {
+  const stop = fiber.stopSignal
+  if (stop === null) return fiber.runtime.now() + fiber.grace
+  const own = stop.bound ? Math.min(stop.deadline, stop.since + fiber.grace) : stop.deadline
+  return Math.min(own, fiber.cold?.tight ?? Infinity)
+}
+
+/** Something became pending for this fiber: strike at once if it waits where a signal can reach it. */
+export function interrupt(fiber: Fiber): void {
+  fiber.budget = 0
+  if (fiber._state !== WAITING) return
+  if (fiber.isUnstarted) {
+    // A raw fiber that nobody has run yet has no turn to wait for.
+    const pending = fiber.errors?.shift()
+    if (pending === undefined) bodyEnded(fiber, STOPPED, fiber.stopSignal?.value)
+    else bodyEnded(fiber, ERROR, pending.error)
+  } else if (findTarget(fiber) !== null || (fiber.errors !== null && canRaise(fiber))) {
+    withdraw(fiber)
+  } else {
+    armHeld(fiber)
+  }
+}
+
+/** The signal is held by a shield or by cleanup further in, but its deadline counts all the same (S65). */
+function armHeld(fiber: Fiber): void {
+  for (let block = fiber.block; block !== null; block = block.outer) {
+    if (block._phase === REQUESTED) block.armDeadline()
+  }
+  if (fiber._phase === REQUESTED) fiber.armDeadline()
+}
+
+/** Throws an error into a fiber at its current or next switchpoint: `raise`, `cancel`, or the error of a child. */
+export function queueError(fiber: Fiber, error: unknown, fromChild: boolean): void {
+  if (fiber.errors === null) fiber.errors = []
+  fiber.errors.push({ error, fromChild })
+  interrupt(fiber)
+}
+
+/** The end of patience: no more waiting, every yield is answered by `return()` (S19). */
+export function force(region: Fiber<any, any> | Block<any>): void {
+  const fiber = region.fiber as Fiber
+  if (region._phase >= FORCED) return
+  region._phase = FORCED
+  fiber.budget = 0
+  fiber.runtime.counts.forced++
+  if (tapped) emit('forced', fiber, region)
+  if (fiber._state !== WAITING) return
+  if (fiber.isUnstarted) {
+    bodyEnded(fiber, STOPPED, fiber.stopSignal?.value)
+    return
+  }
+  const op = fiber.op
+  if (op !== null && fiber.how === NONE) abortOp(fiber, op)
+  // Completion wins here too: if the abort settled the op, the value is delivered before the first return().
+  if (fiber._state === WAITING) {
+    fiber.how = SIGNAL
+    fiber.runtime.push(fiber)
+  }
+}
+
+/** The deadline of a fiber whose cleanup waits, and of an op that answered LATER. Made only when needed. */
+export class Deadline implements TimerNode {
+  time = 0
+  seq = 0
+  index = -1
+  /** When the fiber is forced. */
+  forceAt = Infinity
+  /** When an aborted op that has not ended is left behind (S35). */
+  leaveAt = Infinity
+
+  constructor(readonly fiber: Fiber) {}
+
+  arm(): void {
+    const { timers } = this.fiber.runtime
+    timers.remove(this)
+    const time = Math.min(this.forceAt, this.leaveAt)
+    if (time < Infinity) this.fiber.runtime.addTimer(this, time)
+  }
+
+  disarm(): void {
+    this.forceAt = Infinity
+    this.leaveAt = Infinity
+    this.fiber.runtime.timers.remove(this)
+  }
+
+  fire(): void {
+    const { fiber, time } = this
+    const leave = this.leaveAt <= time
+    const forced = this.forceAt <= time
+    if (leave) this.leaveAt = Infinity
+    if (forced) this.forceAt = Infinity
+    this.arm()
+    if (forced && fiber._phase < FORCED) reportOverdue(fiber, fiber)
+    else if (leave && fiber._state === WAITING && fiber.how === SIGNAL) fiber.runtime.push(fiber)
+  }
+}
+
+/** The grace of a region is over: says so, and forces it. */
+export function reportOverdue(region: Fiber<any, any> | Block<any>, fiber: Fiber): void {
+  const waiting = fiber.op === null ? 'running' : `waiting for ${fiber.op.describe()}`
+  fiber.runtime.report({
+    kind: 'forced',
+    message:
+      `${region === fiber ? fiber.path : `a block of ${fiber.path}`} was forced to end: its grace is over and it was still ${waiting}. ` +
+      'Give it more with {grace}, or make its cleanup shorter.',
+  })
+  force(region)
+}

@@ -1,0 +1,158 @@
+// The waits that only another fiber can end: suspend, transfer, receive; and snooze, which ends by itself.
+// All of them are woken through the fiber, so one shared object serves every wait. (In debug mode each wait gets
+// its own, so that a forgotten yield* can be found.)
+
+import { debugging } from './debug.js'
+import { BadState } from './errors.js'
+import type { Fiber } from './fiber.js'
+import { gate, notInFiber, REFUSED } from './gate.js'
+import { BaseOp, current, type Op, reenter, SUSPENDED, type Switchpoint, settle } from './op.js'
+import { DEAD, ERROR, LIVE, NONE, VALUE, WAITING } from './phase.js'
+import { Ring } from './ring.js'
+import { emit, tapped } from './tap.js'
+
+class Snooze extends BaseOp<void> {
+  // The hottest op of all has its own copy of next(): it never waits, so it needs no enter.
+  override next(): IteratorResult<Switchpoint, void> {
+    const fiber = current
+    if (fiber === null) throw notInFiber('snooze()')
+    if (fiber.op !== null) return reenter(fiber, this)
+    if (--fiber.budget < 0 && gate(fiber, this) === REFUSED) return SUSPENDED
+    fiber.op = this
+    fiber.how = VALUE
+    fiber.runtime.push(fiber)
+    return SUSPENDED
+  }
+  enter(): void {}
+  abort(): void {}
+  describe(): string {
+    return 'snooze()'
+  }
+}
+export const SNOOZE = new Snooze()
+
+/** Lets every other runnable fiber run, then goes on. */
+export function snooze(): Op<void> {
+  return debugging ? new Snooze() : SNOOZE
+}
+
+/** Waits for `schedule`: what wakes it decides what it returns. */
+class Suspend extends BaseOp<any> {
+  enter(_fiber: Fiber): void {}
+  abort(): void {}
+  describe(): string {
+    return 'suspend()'
+  }
+}
+;(Suspend.prototype as { idle: boolean }).idle = true
+const SUSPEND = new Suspend()
+
+/** Waits until somebody calls `fiber.schedule(value)`, and returns that value. */
+export function suspend<T = unknown>(): Op<T> {
+  return debugging ? new Suspend() : SUSPEND
+}
+
+/** Whether a fiber waits in a bare `suspend()`: main then goes on when nothing else is left to happen (decision 5). */
+export function isSuspended(fiber: Fiber): boolean {
+  return fiber._state === WAITING && fiber.op instanceof Suspend && !(fiber.op instanceof Transfer)
+}
+
+class Transfer extends Suspend {
+  constructor(
+    private readonly target: Fiber<any, any>,
+    private readonly value: unknown,
+  ) {
+    super()
+  }
+  override enter(fiber: Fiber): void {
+    const { target } = this
+    if (target === fiber) throw new BadState(`${fiber.path} cannot transfer to itself`)
+    if (target._state === DEAD)
+      throw new BadState(`${fiber.path} cannot transfer to ${target.path}: it is dead`)
+    if (!wake(target, this.value, true)) {
+      throw new BadState(
+        `${fiber.path} cannot transfer to ${target.path}: it is ${target.waitsFor ? `waiting for ${target.waitsFor}` : target.state}. ` +
+          'Only a fiber that waits in suspend() or transfer(), or a raw one, can be transferred to.',
+      )
+    }
+    target.coldRecord().transferrer = fiber
+  }
+  override describe(): string {
+    return `transfer(${this.target.name})`
+  }
+}
+
+/** Parks this fiber, runs `fiber` next, and returns what is transferred or scheduled back (S62). */
+export function transfer<T = unknown>(fiber: Fiber<any, any>, value?: unknown): Op<T> {
+  return new Transfer(fiber, value)
+}
+
+/** S63: wakes a fiber that waits in suspend or transfer, or starts a raw one. An Error is raised at the wait. */
+export function wake(fiber: Fiber, value: unknown, first: boolean): boolean {
+  if (fiber._state !== WAITING) return false
+  if (fiber.isUnstarted) {
+    if (fiber._phase !== LIVE) return false
+    fiber.args = [value]
+    fiber.runtime.push(fiber, first)
+    return true
+  }
+  const op = fiber.op
+  if (!(op instanceof Suspend) || fiber.how !== NONE) return false
+  fiber.how = value instanceof Error ? ERROR : VALUE
+  fiber.value = value
+  fiber.runtime.push(fiber, first)
+  return true
+}
+
+// ---- messages
+
+class Receive extends BaseOp<any> {
+  enter(fiber: Fiber): void {
+    const mailbox = fiber._mailbox
+    if (mailbox === null || mailbox.size === 0) return
+    fiber.how = VALUE
+    fiber.value = mailbox.shift()
+  }
+  abort(): void {}
+  describe(): string {
+    return 'receive()'
+  }
+}
+;(Receive.prototype as { idle: boolean }).idle = true
+const RECEIVE = new Receive()
+
+/** Waits for a message to this fiber. Messages of one sender arrive in the order they were sent (S38). */
+export function receive<M = any>(): Op<M> {
+  return debugging ? new Receive() : RECEIVE
+}
+
+/** The next message if there is one, else undefined. Never waits. */
+export function tryReceive<M = any>(): M | undefined {
+  if (current === null) throw notInFiber('tryReceive()')
+  const mailbox = current._mailbox
+  return mailbox === null || mailbox.size === 0 ? undefined : (mailbox.shift() as M)
+}
+
+/** All messages that are there. Never waits. */
+export function receiveAllPending<M = any>(): M[] {
+  if (current === null) throw notInFiber('receiveAllPending()')
+  const found: M[] = []
+  const mailbox = current._mailbox
+  while (mailbox !== null && mailbox.size > 0) found.push(mailbox.shift() as M)
+  return found
+}
+
+/** `fiber.send`: handed over directly if the fiber waits for it (S36), else kept in order. */
+export function deliver(fiber: Fiber<any, any>, message: unknown): boolean {
+  if (fiber._state === DEAD) {
+    fiber.runtime.counts.deadLetters++
+    if (tapped) emit('deadLetter', fiber, message)
+    return false
+  }
+  const restart = fiber.cold?.restart
+  if (restart != null) restart.mailbox.push(message)
+  else if (fiber.op instanceof Receive && fiber._state === WAITING && fiber.how === NONE)
+    settle(fiber, fiber.op, message)
+  else (fiber._mailbox ??= new Ring()).push(message)
+  return true
+}

@@ -1,0 +1,64 @@
+// The place where tools listen: the inspector, the tests, a trace printed by hand. When nobody listens, an event
+// costs one comparison. Listeners see events as they happen and must not throw; one that does is reported (S70).
+
+import type { Fiber } from './fiber.js'
+
+/**
+ * spin: a fiber was made. schedule: it became runnable. unblock: its turn began. block: it waits, `detail` is the op.
+ * end: it is dead. The others are notes of things that would otherwise go unseen.
+ */
+export type TapEvent =
+  | 'spin'
+  | 'schedule'
+  | 'unblock'
+  | 'block'
+  | 'end'
+  | 'stop'
+  | 'raise'
+  | 'restart'
+  | 'forced'
+  | 'abandoned'
+  | 'refused'
+  | 'late'
+  | 'dropped'
+  | 'deadLetter'
+
+export type TapListener = (event: TapEvent, fiber: Fiber, detail?: unknown) => void
+
+/** True while someone listens. Read it before calling `emit`. */
+export let tapped = false
+const listeners = new Set<TapListener>()
+let emitting = false
+
+/**
+ * Listens to everything that happens to fibers. Returns a function that ends the listening.
+ *
+ * ```ts
+ * const untap = tap((event, fiber) => console.error(event, fiber.name))
+ * ```
+ */
+export function tap(listener: TapListener): () => void {
+  listeners.add(listener)
+  tapped = true
+  return () => {
+    listeners.delete(listener)
+    tapped = listeners.size > 0
+  }
+}
+
+/** Tells the listeners. What a listener itself causes is not told again. */
+export function emit(event: TapEvent, fiber: Fiber, detail?: unknown): void {
+  if (emitting) return
+  emitting = true
+  try {
+    for (const listener of listeners) {
+      try {
+        listener(event, fiber, detail)
+      } catch (error) {
+        fiber.runtime.uncaught(error, 'a tap listener threw')
+      }
+    }
+  } finally {
+    emitting = false
+  }
+}

@@ -1,0 +1,231 @@
+// Time limits and walls: moveOnAfter, cancelAfter, shield, ensure.
+
+import { Block, done } from './block.js'
+import { call, checkBody, type Result, type Returned } from './body.js'
+import { BadArgument, Cancel, type ErrorLike, isStop, makeError, show } from './errors.js'
+import { Fiber } from './fiber.js'
+import { HOLD, SHIELD } from './gate.js'
+import type { Op, Routine, Switchpoint } from './op.js'
+import { LIVE, REQUESTED, UNWINDING } from './phase.js'
+import { interrupt } from './stop.js'
+import { keepBeside } from './tree.js'
+
+/** The longest duration that timers of the platform can hold, about 24.8 days. */
+const MAX_MS = 2 ** 31 - 1
+
+/** Refuses durations that cannot be meant. */
+export function checkMs(ms: unknown, where: string): number {
+  if (typeof ms === 'number' && ms >= 0 && ms <= MAX_MS) return ms
+  throw new BadArgument(`${where} needs a duration from 0 to ${MAX_MS} milliseconds, got ${show(ms)}`)
+}
+
+/** The handle that the body of a time limit receives. */
+export interface Timeout {
+  /** Starts the time anew. */
+  reset(): void
+  /** Puts the end off by so many milliseconds. */
+  extend(ms: number): void
+  /** Milliseconds left; 0 when it has expired. */
+  readonly remaining: number
+}
+
+abstract class Limit<T> extends Block<T> implements Timeout {
+  constructor(
+    protected readonly ms: number,
+    body: (...args: any[]) => unknown,
+    grace: number | undefined,
+    private readonly what: string,
+  ) {
+    super(body, grace, `${what}()`)
+    checkMs(ms, `${what}()`)
+    if (grace !== undefined) checkMs(grace, `the grace of ${what}()`)
+  }
+
+  /** The time is up. */
+  protected abstract expire(): void
+
+  protected override argument(): Timeout {
+    return this
+  }
+  override describe(): string {
+    return `${this.what}(${this.ms})`
+  }
+  override get isTimed(): boolean {
+    return true
+  }
+
+  protected override begin(): void {
+    const { runtime } = this.fiber as Fiber
+    if (this.ms > 0) runtime.addTimer(this, runtime.now() + this.ms)
+    else this.expire() // fires at the first switchpoint
+  }
+
+  override fire(): void {
+    if (this._phase === LIVE) this.expire()
+    else super.fire()
+  }
+
+  reset(): void {
+    this.setTime((now) => now + this.ms)
+  }
+  extend(ms: number): void {
+    checkMs(ms, 'extend()')
+    this.setTime(() => this.time + ms)
+  }
+  get remaining(): number {
+    if (this.fiber === null || this._phase !== LIVE || this.index < 0) return 0
+    return Math.max(0, this.time - this.fiber.runtime.now())
+  }
+
+  /** A limit that has expired, or whose block is over, stays as it is. */
+  private setTime(time: (now: number) => number): void {
+    if (this.fiber === null || this._phase !== LIVE) return
+    const { runtime } = this.fiber
+    const at = time(runtime.now())
+    runtime.timers.remove(this)
+    runtime.addTimer(this, at)
+  }
+}
+
+class MoveOn<T> extends Limit<T> {
+  constructor(
+    ms: number,
+    body: (...args: any[]) => unknown,
+    grace: number | undefined,
+    private readonly value: unknown,
+  ) {
+    super(ms, body, grace, 'moveOnAfter')
+  }
+  protected expire(): void {
+    this.request(`moveOnAfter(${this.ms}) timed out`)
+  }
+  protected override returned(value: unknown): IteratorResult<Switchpoint, T> {
+    const struck = this._phase >= UNWINDING
+    this.leave()
+    return done((struck ? this.value : value) as T) // S34: not struck yet, the result stands
+  }
+  protected override thrown(error: unknown): IteratorResult<Switchpoint, T> {
+    const own = this.isOwn(error)
+    this.leave()
+    if (own) return done(this.value as T)
+    throw error
+  }
+}
+
+class CancelAfter<T> extends Limit<T> {
+  private error: Error | null = null
+  constructor(
+    ms: number,
+    body: (...args: any[]) => unknown,
+    private readonly given: ErrorLike | undefined,
+  ) {
+    super(ms, body, undefined, 'cancelAfter')
+  }
+  protected expire(): void {
+    const fiber = this.fiber as Fiber
+    this.error = makeError(this.given, Cancel, `${fiber.path} was cancelled after ${this.ms} ms`)
+    this._phase = REQUESTED
+    interrupt(fiber)
+  }
+  /** An ordinary error, thrown once: afterwards the block lives as before (S66). */
+  override struck(): Error {
+    this._phase = LIVE
+    return this.error as Error
+  }
+}
+
+/**
+ * Runs a body for at most `ms` milliseconds. When the time is up the block is stopped, with its cleanup, and `value`
+ * is returned. The body receives a handle with `reset()`, `extend(ms)` and `remaining`.
+ *
+ * ```ts
+ * const line = yield* moveOnAfter(1000, () => receive(), 'nothing came')
+ * ```
+ */
+export function moveOnAfter<R, V = undefined>(
+  ms: number,
+  body: (timeout: Timeout) => Returned<R>,
+  valueOrOptions?: V | { value?: V; grace?: number },
+): Op<Result<R> | V> {
+  const options = moveOnOptions<V>(valueOrOptions)
+  return new MoveOn<Result<R> | V>(ms, body, options.grace, options.value)
+}
+
+/** A plain value, or an object that has nothing but `value` and `grace`. */
+function moveOnOptions<V>(given: unknown): { value?: V; grace?: number } {
+  if (typeof given === 'object' && given !== null) {
+    const keys = Object.keys(given)
+    if (keys.length > 0 && keys.every((key) => key === 'value' || key === 'grace')) return given
+  }
+  return { value: given as V }
+}
+
+/**
+ * Runs a body for at most `ms` milliseconds. When the time is up, `Cancel` (or the error, class or message given) is
+ * thrown inside it: an ordinary error that may be caught.
+ */
+export function cancelAfter<R>(
+  ms: number,
+  body: (timeout: Timeout) => Returned<R>,
+  error?: ErrorLike,
+): Op<Result<R>> {
+  return new CancelAfter<Result<R>>(ms, body, error)
+}
+
+class Wall<T> extends Block<T> {
+  constructor(
+    body: (...args: any[]) => unknown,
+    wall: number,
+    private readonly what: string,
+  ) {
+    super(body, undefined, `${what}()`)
+    this.wall = wall
+  }
+  override describe(): string {
+    return `${this.what}()`
+  }
+  protected override get crossesGate(): boolean {
+    return this.wall !== HOLD
+  }
+}
+
+/** Holds stops, and the expiry of outer blocks, until the body is over or a deadline passes. Not errors. */
+export function shield<R>(body: () => Returned<R>): Op<Result<R>> {
+  return new Wall<Result<R>>(body, SHIELD, 'shield')
+}
+
+/**
+ * Runs a body, then a cleanup that may wait and is always whole: whatever arrives meanwhile is held until it is over,
+ * or a deadline forces it. If both fail, the body's error is thrown and keeps the other in `suppressed`.
+ *
+ * ```ts
+ * yield* ensure(() => work(conn), () => conn.end())
+ * ```
+ */
+export function ensure<R>(body: () => Returned<R>, cleanup: () => unknown): Op<Result<R>> {
+  checkBody(body, 'ensure()')
+  checkBody(cleanup, 'ensure()')
+  return ensuring(body as () => Result<R>, cleanup)
+}
+
+function* ensuring<T>(body: () => Op<T> | T, cleanup: () => unknown): Routine<T> {
+  let failed = false
+  let failure: unknown
+  let value: T | undefined
+  try {
+    value = yield* call(body)
+  } catch (error) {
+    failed = true
+    failure = error
+  } finally {
+    try {
+      yield* new Wall(cleanup as () => any, HOLD, 'ensure')
+    } catch (error) {
+      // biome-ignore lint/correctness/noUnsafeFinally: an error of the cleanup outweighs a stop, also a forced one
+      if (!failed || isStop(failure)) throw error
+      keepBeside(Fiber.current, failure, error)
+    }
+  }
+  if (failed) throw failure
+  return value as T
+}

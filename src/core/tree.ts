@@ -1,0 +1,270 @@
+// Who owns whom, what happens when a body ends, and who learns of a death. Nobody else decides these.
+//
+//   parent.newest -> C -> B -> A        children, newest first, linked through older/newer
+//
+// A fiber is dead when its body has ended and all its children are dead (S01).
+
+import { debugging, floatingOps, lengthenStack, opSite } from './debug.js'
+import { carries, FiberStopped, isStop, leaveBody, markReceived, Stop, suppress } from './errors.js'
+import type { Fiber } from './fiber.js'
+import { makeOutcome } from './outcome.js'
+import {
+  ABANDONED,
+  CLOSING,
+  DEAD,
+  ERROR,
+  FORCED,
+  LIVE,
+  NONE,
+  OVER,
+  STOPPED,
+  UNWINDING,
+  VALUE,
+} from './phase.js'
+import type { Scope } from './scope.js'
+import { queueError, requestStop } from './stop.js'
+import { emit, tapped } from './tap.js'
+
+/** What children hang on: a fiber, or a scope inside one. `fiber` is the fiber itself, or the one that runs the scope. */
+export type Owner = Fiber<any, any> | Scope<any>
+
+/** Someone who waits for a fiber to end. Nodes of a doubly linked list, so leaving is cheap. */
+export interface Observer {
+  /** The fiber that waits. */
+  watcher: Fiber | null
+  before: Observer | null
+  after: Observer | null
+  ended(fiber: Fiber): void
+}
+
+export function link(fiber: Fiber, owner: Owner): void {
+  fiber.owner = owner
+  fiber.newer = null
+  fiber.older = owner.newest
+  if (owner.newest !== null) owner.newest.newer = fiber
+  owner.newest = fiber
+}
+
+export function unlink(fiber: Fiber): void {
+  const { owner, older, newer } = fiber
+  if (owner === null) return
+  if (newer !== null) newer.older = older
+  else if (owner.newest === fiber) owner.newest = older
+  if (older !== null) older.newer = newer
+  fiber.older = null
+  fiber.newer = null
+}
+
+export function observe(fiber: Fiber, observer: Observer): void {
+  // Appended, so that awaiters are woken in the order in which they came.
+  const last = fiber.lastObserver
+  observer.before = last
+  observer.after = null
+  if (last !== null) last.after = observer
+  fiber.lastObserver = observer
+}
+
+export function unobserve(fiber: Fiber, observer: Observer): void {
+  const { before, after } = observer
+  if (after !== null) after.before = before
+  else if (fiber.lastObserver === observer) fiber.lastObserver = before
+  if (before !== null) before.after = after
+  observer.before = null
+  observer.after = null
+}
+
+/** The body is over, one way or another. Decides the outcome, then stops the children (S02). */
+export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
+  const unwound = fiber._phase === UNWINDING || fiber._phase === FORCED
+  if (how === ERROR) {
+    if (unwound && carries(value, fiber.stopSignal)) how = STOPPED
+    else value = leaveBody(isStop(value) ? foreignStop(fiber, value) : value, fiber)
+  } else if (how === VALUE && unwound) how = STOPPED // S66
+  if (how === STOPPED) value = fiber.stopSignal?.value
+  if (how === ERROR && debugging) lengthenStack(value, fiber)
+  fiber.generator = null
+  fiber.op = null
+  fiber.how = how
+  fiber.value = value
+  fiber.cold?.deadline?.disarm()
+  for (let block = fiber.block; block !== null; block = block.outer) block.abandon()
+  fiber.block = null
+  fiber._phase = CLOSING
+  const errors = fiber.errors
+  fiber.errors = null
+  if (errors !== null) {
+    for (const { error, fromChild } of errors) {
+      if (fromChild)
+        foldError(fiber, error) // S26
+      else if (tapped) emit('dropped', fiber, error)
+    }
+  }
+  if (fiber.newest === null) die(fiber)
+  else stopChildren(fiber)
+}
+
+function foreignStop(fiber: Fiber, stop: Stop): FiberStopped {
+  return new FiberStopped(`${fiber.path} threw the stop signal of another fiber or block`, { cause: stop })
+}
+
+/** An error that arrives when the body is over: it becomes the outcome, or is kept beside the one that is (S22, S27). */
+function foldError(fiber: Fiber, error: unknown): void {
+  if (fiber.how !== ERROR) {
+    fiber.how = ERROR
+    fiber.value = error
+  } else keepBeside(fiber, fiber.value, error)
+}
+
+/** Suppresses `later` onto `first`; if that is impossible it is at least reported (S22). */
+export function keepBeside(fiber: Fiber, first: unknown, later: unknown): void {
+  if (suppress(first, later)) return
+  fiber.runtime.report({
+    kind: 'unobserved',
+    message: `an error in ${fiber.path} could not be kept beside a frozen one`,
+    error: later,
+  })
+}
+
+/** Asks every child of `owner` to end, newest first; all share one signal and one deadline (S03). */
+export function stopChildren(owner: Owner, grace?: number): void {
+  const fiber = owner.fiber as Fiber
+  const now = fiber.runtime.now()
+  const cause = fiber.stopSignal
+  const reason = cause?.reason ?? `${fiber.path} ended`
+  const deadline = grace === undefined ? owner.childDeadline(now) : now + grace
+  const stop = new Stop(undefined, reason, now, deadline, true)
+  let child = owner.newest
+  while (child !== null) {
+    const older: Fiber | null = child.older
+    requestStop(child, stop)
+    child = older
+  }
+}
+
+/** The last child is gone and the body is over. A loop, never recursion: trees may be deep. */
+function die(fiber: Fiber): void {
+  for (;;) {
+    const { owner, runtime } = fiber
+    if (debugging) reportFloating(fiber)
+    if (tapped) emit('end', fiber)
+    const reborn = fiber.cold !== null && fiber.cold.restart !== null && canReincarnate(fiber)
+    tellMonitors(fiber)
+    if (reborn) {
+      reincarnate(fiber)
+      return
+    }
+    fiber._state = DEAD
+    fiber._phase = OVER
+    if (!fiber.cold?.raw) runtime.alive--
+    unlink(fiber)
+    const heard = tellObservers(fiber, owner === null ? null : (owner.fiber as Fiber))
+    fiber.cold?.release(fiber)
+    if (fiber.how === ERROR) {
+      if (fiber.isIsolated ? heard === NOBODY : heard !== PARENT) bubble(fiber, owner)
+    }
+    if (owner === null) {
+      runtime.rootEnded(fiber)
+      return
+    }
+    if (owner.newest !== null) return
+    if (owner.fiber !== owner) {
+      ;(owner as Scope<any>).emptied()
+      return
+    }
+    if (owner._phase !== CLOSING) return
+    fiber = owner as Fiber
+  }
+}
+
+/** A child was taken away rather than ended: its old owner may have waited for just that. */
+export function childLeft(owner: Owner): void {
+  if (owner.newest !== null) return
+  if (owner.fiber !== owner) (owner as Scope<any>).emptied()
+  else if (owner._phase === CLOSING) die(owner as Fiber)
+}
+
+const NOBODY = 0
+const OTHERS = 1
+const PARENT = 2
+
+function tellObservers(fiber: Fiber, parent: Fiber | null): number {
+  let observer = fiber.lastObserver
+  if (observer === null) return NOBODY
+  fiber.lastObserver = null
+  while (observer.before !== null) observer = observer.before
+  let heard = OTHERS
+  while (observer !== null) {
+    const after: Observer | null = observer.after
+    if (observer.watcher === parent) heard = PARENT
+    observer.before = null
+    observer.after = null
+    observer.ended(fiber)
+    observer = after
+  }
+  return heard
+}
+
+/** S24: the error goes to whoever owns the failed fiber, unless they were told already. */
+function bubble(fiber: Fiber, owner: Owner | null): void {
+  const error = fiber.value
+  const { runtime } = fiber
+  if (fiber.isIsolated) {
+    // S29: nobody observed it at this moment.
+    runtime.report({ kind: 'unobserved', message: `${fiber.path} failed and nobody was awaiting it`, error })
+  } else if (owner === null) {
+    const receiver = runtime.receiverOf(fiber)
+    if (receiver !== null) raiseFromChild(receiver, error)
+  } else if (owner.fiber !== owner) {
+    if (markReceived(error, owner.fiber as Fiber)) (owner as Scope<any>).childFailed(error)
+  } else raiseFromChild(owner as Fiber, error)
+}
+
+/** The error of a child strikes at the parent's current switchpoint; once per error object (S25). */
+export function raiseFromChild(parent: Fiber, error: unknown): void {
+  if (!markReceived(error, parent)) return
+  if (parent._phase === CLOSING) foldError(parent, error)
+  else queueError(parent, error, true)
+}
+
+function tellMonitors(fiber: Fiber): void {
+  const monitors = fiber.cold?.monitors
+  if (monitors == null) return
+  const outcome = makeOutcome(fiber.how, fiber.value)
+  for (const monitor of monitors) monitor.send({ type: 'end', fiber, outcome })
+}
+
+function canReincarnate(fiber: Fiber): boolean {
+  return fiber.how !== ERROR && fiber.how !== ABANDONED
+}
+
+/** S41: the same handle lives again, with a clean slate. */
+export function reincarnate(fiber: Fiber): void {
+  const cold = fiber.coldRecord()
+  const restart = cold.restart
+  if (restart?.args !== undefined) fiber.args = restart.args
+  if (restart != null) fiber._mailbox = restart.mailbox
+  cold.restart = null
+  cold.incarnation++
+  cold.tight = Infinity
+  cold.swallows = 0
+  cold.forcedYields = 0
+  if (cold.born !== undefined) fiber.locals = cold.born
+  cold.born = undefined
+  cold.controller = null
+  fiber.how = NONE
+  fiber.value = undefined
+  fiber.stopSignal = null
+  fiber._phase = LIVE
+  fiber.budget = fiber.runtime.freshBudget
+  if (tapped) emit('restart', fiber)
+  fiber.runtime.push(fiber)
+}
+
+function reportFloating(fiber: Fiber): void {
+  for (const op of floatingOps(fiber)) {
+    fiber.runtime.report({
+      kind: 'floating',
+      message: `${op.describe()} was made in ${fiber.path} and never waited for. Did you forget yield*?\n${opSite(op) ?? ''}`,
+    })
+  }
+}

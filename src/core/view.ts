@@ -1,0 +1,57 @@
+// The live tree, as data and as text.
+
+import type { Fiber } from './fiber.js'
+import type { Phase, State } from './phase.js'
+import type { Runtime } from './runtime.js'
+
+/** One fiber in the live tree. */
+export interface FiberView {
+  readonly id: number
+  readonly name: string
+  readonly state: State
+  readonly phase: Phase
+  /** What it waits for. */
+  readonly waitsFor: string | undefined
+  readonly children: FiberView[]
+}
+
+/** The trees of a runtime, one for each root. */
+export function viewTrees(runtime: Runtime): FiberView[] {
+  return [...runtime.roots].map(viewFiber)
+}
+
+export function viewFiber(fiber: Fiber): FiberView {
+  const { id, name, state, phase, waitsFor } = fiber
+  return { id, name, state, phase, waitsFor, children: fiber.children.map(viewFiber) }
+}
+
+/** The trees as lines of text. Long families are cut. */
+export function formatTrees(trees: readonly FiberView[], maxChildren = 50): string {
+  const lines: string[] = []
+  for (const tree of trees) draw(tree, '', '', lines, maxChildren)
+  return lines.join('\n')
+}
+
+function draw(view: FiberView, lead: string, indent: string, lines: string[], maxChildren: number): void {
+  const doing =
+    view.waitsFor !== undefined
+      ? `waiting for ${view.waitsFor}`
+      : view.phase === 'closing'
+        ? 'over, waiting for its children'
+        : view.state
+  const phase = view.phase === 'live' || view.phase === 'closing' ? '' : ` [${view.phase}]`
+  lines.push(`${lead}${view.name}  ${doing}${phase}`)
+  const shown = view.children.slice(0, maxChildren)
+  const hidden = view.children.length - shown.length
+  shown.forEach((child, i) => {
+    const isLast = i === shown.length - 1 && hidden === 0
+    draw(
+      child,
+      `${indent}${isLast ? '└─ ' : '├─ '}`,
+      `${indent}${isLast ? '   ' : '│  '}`,
+      lines,
+      maxChildren,
+    )
+  })
+  if (hidden > 0) lines.push(`${indent}└─ ... and ${hidden} more`)
+}

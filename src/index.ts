@@ -1,0 +1,64 @@
+// polyphony: structured concurrency for Node.js. This file is the list of public names, and the map of the house:
+//
+//   core/     fibers, the run queue, switchpoints, the stop ladder, the tree, blocks. Knows no I/O and no Node module.
+//             Read op (what a wait is), step (running a fiber), gate and stop (signals), tree (ends), in this order.
+//   time/     sleep, after, every, throttled loops
+//   interop/  promises
+//   node/     the backend on Node's event loop; main, run, exit codes, reports
+//   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
+//
+// Each room imports only from those above it in this list; testing imports core only.
+
+export {
+  type Backend,
+  BadArgument,
+  BadState,
+  BadYield,
+  type Body,
+  Cancel,
+  cancelAfter,
+  createLocal,
+  DeadlockError,
+  type ErrorLike,
+  ensure,
+  errorFiber,
+  Fiber,
+  type FiberEnd,
+  FiberStopped,
+  type FiberView,
+  isStop,
+  type Local,
+  moveOnAfter,
+  NonErrorThrown,
+  NotInFiber,
+  type Op,
+  type Outcome,
+  type Phase,
+  PolyphonyError,
+  type Report,
+  type Routine,
+  type RuntimeStats,
+  receive,
+  receiveAllPending,
+  type Spin,
+  type SpinOptions,
+  type State,
+  Stop,
+  type StopOptions,
+  type Switchpoint,
+  scope,
+  shield,
+  snooze,
+  spin,
+  suppressedErrors,
+  suspend,
+  type TapEvent,
+  type TapListener,
+  type Timeout,
+  tap,
+  transfer,
+  tryReceive,
+} from './core/index.js'
+export { type UntilOptions, until } from './interop/index.js'
+export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
+export { after, every, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'

@@ -1,0 +1,3 @@
+// The bridge to the async world.
+
+export { type UntilOptions, until } from './until.js'

@@ -1,0 +1,71 @@
+// The real world: Node's event loop as a backend. Fibers drain in one microtask; the loop gets its turn by setImmediate;
+// all timers of a runtime share one setTimeout, which holds the process exactly while a fiber waits for time (S64).
+
+import type { Backend, Report, Runtime } from '../core/index.js'
+import { printReport } from './report.js'
+
+const resolved = Promise.resolve()
+/** Long enough to never matter, short enough for setTimeout. */
+const A_LONG_TIME = 2 ** 31 - 1
+
+export class NodeBackend implements Backend {
+  private timeout: NodeJS.Timeout | null = null
+  private armedFor = Infinity
+  private isRef = false
+  private keepAlive: NodeJS.Timeout | null = null
+  private readonly turn: () => void
+  private readonly turnFromLoop: () => void
+  private readonly ring: () => void
+
+  constructor(runtime: Runtime) {
+    this.turn = () => runtime.turn()
+    this.turnFromLoop = () => {
+      runtime.loopTurned()
+      runtime.turn()
+    }
+    this.ring = () => {
+      this.armedFor = Infinity
+      this.timeout = null
+      runtime.ring()
+    }
+  }
+
+  now(): number {
+    return performance.now()
+  }
+
+  wake(): void {
+    resolved.then(this.turn)
+  }
+
+  yieldTurn(): void {
+    setImmediate(this.turnFromLoop)
+  }
+
+  /** On cancel the timer stays armed, it only lets go of the process: most time-outs never fire. */
+  idle(next: number): void {
+    if (next < this.armedFor) this.arm(next)
+    const needed = next !== Infinity
+    if (this.timeout !== null && needed !== this.isRef) {
+      this.isRef = needed
+      if (needed) this.timeout.ref()
+      else this.timeout.unref()
+    }
+  }
+
+  private arm(time: number): void {
+    if (this.timeout !== null) clearTimeout(this.timeout)
+    this.armedFor = time
+    this.timeout = setTimeout(this.ring, Math.min(A_LONG_TIME, Math.max(1, Math.ceil(time - this.now()))))
+    this.isRef = true
+  }
+
+  hold(held: boolean): void {
+    if (held) this.keepAlive = setInterval(() => {}, A_LONG_TIME)
+    else if (this.keepAlive !== null) clearInterval(this.keepAlive)
+  }
+
+  report(report: Report): void {
+    printReport(report)
+  }
+}

@@ -1,0 +1,65 @@
+// main: a program that owns its process. Runs the main fiber, then sets the exit code and lets the loop drain (S45).
+
+import { BadArgument, BadState, DeadlockError, type Fiber, type Returned, show } from '../core/index.js'
+import { formatError } from './report.js'
+import { nodeRuntime, rootOutcome, startRoot } from './run.js'
+
+const DEADLOCK_CODE = 13
+/** How long handles may keep the process after main is dead. */
+const LINGER_MS = 1000
+
+/** The reason of the stop that `exit` makes: carries the code. */
+class Exit {
+  constructor(readonly code: number) {}
+}
+
+/**
+ * Runs a program. When the body is over its children are stopped, and the process ends with code 0; with 1 after an
+ * uncaught error, which is printed with the path of its fiber; with 13 when no fiber can ever go on.
+ *
+ * ```ts
+ * main(function* () { console.log('hello') })
+ * ```
+ */
+export function main<R>(body: () => Returned<R>): void {
+  const runtime = nodeRuntime()
+  if (runtime.main !== null) {
+    throw new BadState('main() runs already; a process has one. Use spin() for a child, or run() beside it.')
+  }
+  runtime.main = startRoot(body, { name: 'main' }, (fiber) => {
+    runtime.main = null
+    process.exitCode = exitCode(fiber)
+    setTimeout(endLingering, LINGER_MS).unref()
+  })
+}
+
+function exitCode(fiber: Fiber): number {
+  const outcome = rootOutcome(fiber)
+  const reason = fiber.stopReason
+  if (outcome.type === 'error') {
+    process.stderr.write(`${formatError(outcome.error)}\n`)
+    return outcome.error instanceof DeadlockError && fiber.state !== 'dead' ? DEADLOCK_CODE : 1
+  }
+  return reason instanceof Exit ? reason.code : 0
+}
+
+/** Something that is not a fiber keeps the process. It had its second; name it and go. */
+function endLingering(): void {
+  const holding = [...new Set(process.getActiveResourcesInfo())].filter((name) => !STANDARD.has(name))
+  process.stderr.write(
+    `polyphony: main is over but the process was kept open by ${holding.join(', ') || 'something'}; exiting\n`,
+  )
+  process.exit()
+}
+const STANDARD = new Set(['TTYWrap', 'PipeWrap'])
+
+/** Ends the program in order: main is stopped, cleanup runs, the process exits with `code`. */
+export function exit(code = 0): void {
+  if (!Number.isInteger(code) || code < 0 || code > 255) {
+    throw new BadArgument(`exit() needs a whole number from 0 to 255, got ${show(code)}`)
+  }
+  const { main } = nodeRuntime()
+  if (main === null)
+    throw new BadState('exit() needs a running main(); from async code, stop the run() instead')
+  main.stop(undefined, { reason: new Exit(code) })
+}

@@ -1,0 +1,152 @@
+// Running fibers on Node: the runtime of this thread, and `run`, the way in from async code.
+
+import {
+  checkOptions,
+  DeadlockError,
+  type Fiber,
+  FiberStopped,
+  type FiberView,
+  formatTrees,
+  isSuspended,
+  type Outcome,
+  type Result,
+  type Returned,
+  Runtime,
+  type RuntimeStats,
+  setDebug,
+  spinRoot,
+  viewTrees,
+} from '../core/index.js'
+import { NodeBackend } from './backend.js'
+
+let shared: Runtime | undefined
+
+/** The runtime of this thread, made at the first use. */
+export function nodeRuntime(): Runtime {
+  if (shared === undefined) {
+    shared = new Runtime((runtime) => new NodeBackend(runtime))
+    shared.onRootEnd = rootEnded
+    if (process.env.POLYPHONY_DEBUG === '1') setDebug(true)
+  }
+  return shared
+}
+
+type Ended = (fiber: Fiber) => void
+const endings = new Map<Fiber, Ended>()
+
+/** Starts a root fiber; `ended` is called when it is dead. While any lives, an empty event loop means a deadlock. */
+export function startRoot(
+  body: () => unknown,
+  options: { name?: string; signal?: AbortSignal; grace?: number },
+  ended: Ended,
+): Fiber {
+  const fiber = spinRoot(nodeRuntime(), body, options)
+  if (endings.size === 0) process.on('beforeExit', loopIsEmpty)
+  endings.set(fiber, ended)
+  return fiber
+}
+
+function rootEnded(fiber: Fiber): void {
+  const ended = endings.get(fiber)
+  if (ended === undefined) return
+  endings.delete(fiber)
+  if (endings.size === 0) process.off('beforeExit', loopIsEmpty)
+  ended(fiber)
+}
+
+/**
+ * F4: the loop is empty, yet fibers live. A root in a bare suspend() goes on (decision 5: "We're done" comes last);
+ * if there is none, nothing that the others wait for can ever come.
+ */
+function loopIsEmpty(): void {
+  const waiting = [...endings.keys()]
+  const suspended = waiting.filter(isSuspended)
+  if (suspended.length > 0) {
+    for (const fiber of suspended) fiber.schedule(undefined)
+    return
+  }
+  for (const fiber of waiting) {
+    const error = new DeadlockError(
+      `deadlock: nothing can ever wake ${fiber.name}. This is what its fibers wait for:\n\n${formatTrees(viewTrees(nodeRuntime()))}\n`,
+    )
+    error.stack = `${error.name}: ${error.message}`
+    const ended = endings.get(fiber)
+    endings.delete(fiber)
+    deadlocked.set(fiber, error)
+    ended?.(fiber)
+  }
+  process.off('beforeExit', loopIsEmpty)
+}
+/** Roots that were given up. They are not dead, but nothing will ever happen to them. */
+const deadlocked = new WeakMap<Fiber, DeadlockError>()
+
+/** How a root ended; a deadlock counts as an error. */
+export function rootOutcome<T>(fiber: Fiber<T>): Outcome<T> {
+  const error = deadlocked.get(fiber)
+  return error === undefined ? (fiber.outcome as Outcome<T>) : { type: 'error', error }
+}
+
+/** What `run` returns: a promise of the result that can also be stopped. */
+export interface Running<T> extends Promise<T>, AsyncDisposable {
+  readonly fiber: Fiber<T>
+  /** Stops the fiber; resolves when it and all its children are dead. */
+  stop(value?: unknown, options?: { grace?: number; reason?: unknown }): Promise<Outcome<T>>
+}
+
+/**
+ * Runs fibers from async code. Installs no signal handlers and never exits the process.
+ *
+ * ```ts
+ * const answer = await run(function* () { yield* sleep(10); return 42 })
+ * ```
+ */
+export function run<R>(
+  body: () => Returned<R>,
+  options: { signal?: AbortSignal; name?: string; grace?: number } = {},
+): Running<Result<R>> {
+  type T = Result<R>
+  checkOptions(options, ['signal', 'name', 'grace'], 'run()')
+  let finish!: (outcome: Outcome<T>) => void
+  const ended = new Promise<Outcome<T>>((resolve) => {
+    finish = resolve
+  })
+  let settle!: { resolve(value: T): void; reject(error: unknown): void }
+  const promise = new Promise<T>((resolve, reject) => {
+    settle = { resolve, reject }
+  })
+  const fiber = startRoot(body, { name: 'run', ...options }, (root) => {
+    const outcome = rootOutcome(root as Fiber<T>)
+    finish(outcome)
+    if (outcome.type === 'value') settle.resolve(outcome.value)
+    else if (outcome.type === 'error') settle.reject(outcome.error)
+    else if (outcome.type === 'stopped' && outcome.value !== undefined) settle.resolve(outcome.value as T)
+    else {
+      promise.catch(() => {}) // whoever stops a run knows that it has no result
+      settle.reject(new FiberStopped(`${root.path} was ${outcome.type} without a value`))
+    }
+  }) as Fiber<T>
+  const stop = (value?: unknown, stopOptions?: { grace?: number; reason?: unknown }) => {
+    fiber.stop(value, stopOptions)
+    return ended
+  }
+  return Object.assign(promise, {
+    fiber,
+    stop,
+    [Symbol.asyncDispose]: () => stop().then(() => {}),
+  })
+}
+
+/** The live trees as data, one for each `main` or `run`. */
+export function fiberTree(): FiberView[] {
+  return viewTrees(nodeRuntime())
+}
+
+/** The live trees as text, with what each fiber waits for; written to stderr unless told otherwise. */
+export function printTree(write: (text: string) => void = (text) => process.stderr.write(`${text}\n`)): void {
+  write(formatTrees(fiberTree()))
+}
+
+/** Run queue length, switches, turns, timers, fibers alive, and what was counted on the way. */
+export function runtimeStats(): RuntimeStats {
+  return nodeRuntime().stats()
+}

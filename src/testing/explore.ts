@@ -1,0 +1,117 @@
+// The explorer: runs a scenario in every possible order of its runnable fibers.
+//
+// A schedule is the list of choices made wherever more than one fiber was runnable; 0 is the order of the queue.
+// Depth first: after each run, the last choice that has an alternative left is changed, and all before it are repeated.
+
+import { BadArgument, checkBody, checkOptions, PolyphonyError } from '../core/index.js'
+import { World } from './world.js'
+
+export interface ExploreOptions {
+  /** Ends the search after so many schedules; default 100,000. */
+  maxSchedules?: number
+  /** How often a schedule may differ from the order of the queue; default: as often as it likes. */
+  preemptions?: number
+  /** Repeats one schedule: the trace that a failure printed. */
+  trace?: string
+}
+
+export interface Exploration {
+  readonly schedules: number
+  /** Whether every schedule was run. */
+  readonly complete: boolean
+}
+
+/** A schedule in which the scenario failed. */
+export class ScheduleFailed extends PolyphonyError {
+  override readonly code = 'SCHEDULE_FAILED'
+  constructor(
+    /** Give it to `explore` to run this schedule again. */
+    readonly trace: string,
+    schedules: number,
+    cause: unknown,
+  ) {
+    const what = cause instanceof Error ? cause.message : String(cause)
+    super(`schedule ${schedules} failed: ${what}\nrepeat it with explore(scenario, { trace: '${trace}' })`, {
+      cause,
+    })
+  }
+}
+
+/**
+ * Runs `scenario` as a main fiber under every order of its fibers, with time that jumps. It must make everything it uses
+ * anew, and must not wait for the outside. Throws at the first order in which it fails, deadlocks or leaves something behind.
+ *
+ * ```ts
+ * explore(function* () {
+ *   const log: string[] = []
+ *   yield* Fiber.await(spin(a, log), spin(b, log))
+ *   assert.equal(log.length, 2)
+ * })
+ * ```
+ */
+export function explore(scenario: () => unknown, options: ExploreOptions = {}): Exploration {
+  checkBody(scenario, 'explore()')
+  checkOptions(options, ['maxSchedules', 'preemptions', 'trace'], 'explore()')
+  const { maxSchedules = 100_000, preemptions = Infinity, trace } = options
+  let prefix = trace === undefined ? [] : readTrace(trace)
+  for (let schedules = 1; ; schedules++) {
+    const choices: number[] = []
+    const widths: number[] = []
+    const policy = (n: number) => {
+      if (n === 1) return 0
+      const choice = Math.min(prefix[choices.length] ?? 0, n - 1)
+      choices.push(choice)
+      widths.push(n)
+      return choice
+    }
+    runOnce(scenario, policy, (error) => new ScheduleFailed(writeTrace(choices), schedules, error))
+    if (trace !== undefined) return { schedules, complete: false }
+    const next = nextPrefix(choices, widths, preemptions)
+    if (next === undefined) return { schedules, complete: preemptions === Infinity }
+    if (schedules >= maxSchedules) return { schedules, complete: false }
+    prefix = next
+  }
+}
+
+function runOnce(
+  scenario: () => unknown,
+  policy: (n: number) => number,
+  failed: (error: unknown) => Error,
+): void {
+  const world = new World(scenario, { policy, maxSwitches: 100_000 })
+  try {
+    if (world.advance() === 'outside') {
+      throw new BadArgument(
+        'the scenario waits for a promise or another thing outside; only fibers and time can be explored',
+      )
+    }
+    world.result()
+    world.checkLeaks()
+  } catch (error) {
+    throw failed(error)
+  } finally {
+    world.close()
+  }
+}
+
+function nextPrefix(choices: number[], widths: number[], preemptions: number): number[] | undefined {
+  for (let i = choices.length - 1; i >= 0; i--) {
+    const choice = (choices[i] as number) + 1
+    if (choice >= (widths[i] as number)) continue
+    const before = choices.slice(0, i)
+    if (before.filter((c) => c !== 0).length + 1 > preemptions) continue
+    return [...before, choice]
+  }
+  return undefined
+}
+
+function writeTrace(choices: number[]): string {
+  return choices
+    .map((c) => c.toString(36))
+    .join('.')
+    .replace(/(\.0)+$/, '')
+}
+
+function readTrace(trace: string): number[] {
+  return trace === '' ? [] : trace.split('.').map((c) => Number.parseInt(c, 36))
+}

@@ -1,0 +1,119 @@
+// A world of its own for one test: a runtime whose clock jumps. When nothing is runnable, time moves to the next timer,
+// so a test never really sleeps, and runs the same way each time.
+
+import {
+  type Backend,
+  DeadlockError,
+  type Fiber,
+  FiberStopped,
+  formatTrees,
+  isSuspended,
+  type Outcome,
+  PolyphonyError,
+  type Probe,
+  type Report,
+  Runtime,
+  spinRoot,
+  viewTrees,
+} from '../core/index.js'
+
+export class VirtualBackend implements Backend {
+  time = 0
+  readonly reports: Report[] = []
+  /** Called when something from outside made a fiber runnable while nobody drove the world. */
+  onWake: (() => void) | null = null
+
+  now(): number {
+    return this.time
+  }
+  wake(): void {
+    this.onWake?.()
+  }
+  yieldTurn(): void {}
+  idle(): void {}
+  hold(): void {}
+  report(report: Report): void {
+    this.reports.push(report)
+  }
+}
+
+export interface WorldOptions {
+  /** Chooses which of n runnable fibers goes next. */
+  policy?: ((n: number) => number) | null
+  probe?: Probe | null
+  /** How many switches before the world counts as endless. */
+  maxSwitches?: number
+}
+
+export class World {
+  readonly backend = new VirtualBackend()
+  readonly runtime: Runtime
+  readonly root: Fiber
+  private readonly maxSwitches: number
+
+  constructor(body: () => unknown, options: WorldOptions = {}) {
+    this.runtime = new Runtime(() => this.backend)
+    this.runtime.policy = options.policy ?? null
+    this.runtime.probe = options.probe ?? null
+    this.maxSwitches = options.maxSwitches ?? 10_000_000
+    this.root = spinRoot(this.runtime, body, { name: 'main' })
+    this.runtime.main = this.root
+  }
+
+  /** Runs until the root is dead ('done') or only the outside can go on ('outside'). Jumps over time unless told not to. */
+  advance(jump = true): 'done' | 'outside' {
+    const { runtime, backend, root } = this
+    for (;;) {
+      while (runtime.queue.size > 0) {
+        runtime.loopTurned()
+        runtime.turn()
+        if (runtime.stats().switches > this.maxSwitches) this.refuse('this world goes on for ever')
+      }
+      if (root.state === 'dead') return 'done'
+      if (!jump && runtime.external > 0) return 'outside'
+      if (runtime.timers.size > 0) {
+        backend.time = Math.max(backend.time, runtime.timers.next)
+        runtime.timers.fire(backend.time)
+      } else if (runtime.external > 0) return 'outside'
+      else if (isSuspended(root)) root.schedule(undefined)
+      else this.refuse('nothing can ever happen here again')
+    }
+  }
+
+  private refuse(why: string): never {
+    const error = new DeadlockError(`${why}:\n\n${formatTrees(viewTrees(this.runtime))}\n`)
+    throw error
+  }
+
+  get outcome(): Outcome<unknown> {
+    return this.root.outcome as Outcome<unknown>
+  }
+
+  /** The result of the root, or its error. */
+  result(): unknown {
+    const { outcome } = this
+    if (outcome.type === 'error') throw outcome.error
+    if (outcome.type === 'value' || (outcome.type === 'stopped' && outcome.value !== undefined))
+      return outcome.value
+    throw new FiberStopped(`${this.root.path} was ${outcome.type} without a value`)
+  }
+
+  /** Whether anything of a finished world is left; throws what. */
+  checkLeaks(): void {
+    const { fibers, timers, runQueue, pendingOps } = this.runtime.stats()
+    const left = Object.entries({ fibers, timers, runQueue, pendingOps }).filter(([, n]) => n !== 0)
+    if (left.length === 0) return
+    throw new LeakError(
+      `after the end there were still ${left.map(([name, n]) => `${n} ${name}`).join(', ')}`,
+    )
+  }
+
+  close(): void {
+    this.runtime.close()
+  }
+}
+
+/** Something was left behind. */
+export class LeakError extends PolyphonyError {
+  override readonly code = 'LEAK'
+}

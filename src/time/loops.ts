@@ -1,0 +1,101 @@
+// Loops that wait between rounds, on a grid that does not drift: every, throttledLoop, spinLoop; and after.
+// Each ends when its body returns false.
+
+import {
+  BadArgument,
+  call,
+  checkBody,
+  checkMs,
+  checkOptions,
+  Fiber,
+  type Op,
+  type Result,
+  type Returned,
+  type Routine,
+  show,
+  spin,
+} from '../core/index.js'
+import { NEXT_ROUND, Sleep, Tick } from './sleep.js'
+
+/** How fast a throttled loop goes: rounds a second, or milliseconds between rounds. */
+export interface Pace {
+  rate?: number
+  interval?: number
+  /** Ends after so many rounds. */
+  count?: number
+}
+
+/** Runs a body once in `ms` milliseconds, the first time after one period. Ticks missed by a slow body are skipped. */
+export function every(ms: number, body: () => unknown): Op<void> {
+  checkBody(body, 'every()')
+  if (checkMs(ms, 'every()') === 0)
+    throw new BadArgument('every() needs a period above 0; loop over snooze() instead')
+  return rounds(body, ms, ms, Infinity, `every(${ms})`)
+}
+
+/** Runs a body again and again, at most `rate` times a second (or once in `interval` milliseconds), the first time at once. */
+export function throttledLoop(pace: number | Pace, body: () => unknown): Op<void> {
+  checkBody(body, 'throttledLoop()')
+  const { interval, count } = readPace(pace, 'throttledLoop()')
+  return rounds(body, 0, interval, count, `throttledLoop, once in ${interval} ms`)
+}
+
+/** A child that repeats its body, as fast as it can or at a given pace. */
+export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: string } = {}): Fiber<void> {
+  checkBody(body, 'spinLoop()')
+  const { name = body.name || undefined, ...pace } = options
+  const isPaced = pace.rate !== undefined || pace.interval !== undefined
+  const { interval, count } = isPaced
+    ? readPace(pace, 'spinLoop()')
+    : { interval: 0, count: pace.count ?? Infinity }
+  checkOptions(pace, ['rate', 'interval', 'count'], 'spinLoop()')
+  const loop = () => rounds(body, 0, interval, count, 'spinLoop')
+  return name === undefined ? spin(loop) : spin(name, loop)
+}
+
+/** A child that sleeps, then runs its body. */
+export function after<R>(ms: number, body: () => Returned<R>): Fiber<Result<R>> {
+  checkBody(body, 'after()')
+  checkMs(ms, 'after()')
+  return spin(later<Result<R>>, ms, body as () => Result<R>)
+}
+
+function* later<T>(ms: number, body: () => Op<T> | T): Routine<T> {
+  yield* new Sleep(ms)
+  return yield* call(body)
+}
+
+/** The grid: a round is due one interval after the last was due; if that is past, at once, and the grid starts anew. */
+function* rounds(
+  body: () => unknown,
+  first: number,
+  interval: number,
+  count: number,
+  what: string,
+): Routine<void> {
+  const { runtime } = Fiber.current
+  let due = runtime.now() + first
+  for (let round = 0; round < count; round++) {
+    const now = runtime.now()
+    if (due > now) yield* new Tick(due, due - now, what)
+    else {
+      due = now
+      yield* NEXT_ROUND
+    }
+    if ((yield* call(body as () => Op<unknown>)) === false) return
+    due += interval
+  }
+}
+
+function readPace(pace: number | Pace, where: string): { interval: number; count: number } {
+  const options =
+    typeof pace === 'number' ? { rate: pace } : checkOptions(pace, ['rate', 'interval', 'count'], where)
+  const { rate, interval, count = Infinity } = options
+  if ((rate === undefined) === (interval === undefined)) {
+    throw new BadArgument(`${where} needs either a rate (rounds a second) or an interval (milliseconds)`)
+  }
+  if (rate !== undefined && !(rate > 0))
+    throw new BadArgument(`${where} needs a rate above 0, got ${show(rate)}`)
+  if (!(count >= 0)) throw new BadArgument(`${where} needs a count of 0 or more, got ${show(count)}`)
+  return { interval: rate !== undefined ? 1000 / rate : checkMs(interval, where), count }
+}
