@@ -5,7 +5,10 @@ const seeds = Number(process.argv[2] ?? 20)
 let failed = 0
 for (let seed = 1; seed <= seeds; seed++) {
   const env = { ...process.env, POLY_SEED: String(seed) }
-  const { status, stdout } = spawnSync(process.execPath, ['scripts/test.js', 'semantics'], { env, encoding: 'utf8' })
+  const { status, stdout } = spawnSync(process.execPath, ['scripts/test.js', 'semantics'], {
+    env,
+    encoding: 'utf8',
+  })
   if (status === 0) continue
   failed++
   console.log(`POLY_SEED=${seed} failed:\n${stdout}`)

@@ -17,6 +17,7 @@ import {
   returnOf,
   throwOf,
 } from './body.js'
+import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadState, carries, Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
@@ -56,6 +57,7 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
   ) {
     checkBody(body, where)
     this.grace = grace
+    if (debugging) rememberOp(this, current)
   }
 
   [Symbol.iterator](): this {
@@ -145,6 +147,7 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
   }
 
   private open(fiber: Fiber): IteratorResult<Switchpoint, T> {
+    if (debugging) opEntered(this, fiber)
     this.fiber = fiber
     this.outer = fiber.block
     this._phase = LIVE

@@ -2,7 +2,11 @@
 // Costs an Error object for each spin and op, so it is off unless asked for.
 
 import type { Fiber } from './fiber.js'
-import type { BaseOp } from './op.js'
+
+/** An op or a block. */
+interface Described {
+  describe(): string
+}
 
 export let debugging = false
 
@@ -30,14 +34,14 @@ function isLibraryFrame(line: string): boolean {
 
 const spinSites = new WeakMap<Fiber, string>()
 const opSites = new WeakMap<object, string>()
-const floating = new WeakMap<Fiber, Set<BaseOp<unknown>>>()
+const floating = new WeakMap<Fiber, Set<Described>>()
 
 export function rememberSpin(fiber: Fiber): void {
   spinSites.set(fiber, callSite())
 }
 
 /** An op was made by `fiber`: remember where, until it is entered. */
-export function rememberOp(op: BaseOp<unknown>, fiber: Fiber | null): void {
+export function rememberOp(op: Described, fiber: Fiber | null): void {
   opSites.set(op, callSite())
   if (fiber === null) return
   let ops = floating.get(fiber)
@@ -46,7 +50,7 @@ export function rememberOp(op: BaseOp<unknown>, fiber: Fiber | null): void {
 }
 
 /** The op was entered by `yield*`. */
-export function opEntered(op: BaseOp<unknown>, fiber: Fiber): void {
+export function opEntered(op: Described, fiber: Fiber): void {
   floating.get(fiber)?.delete(op)
 }
 
@@ -55,7 +59,7 @@ export function opSite(op: object): string | undefined {
 }
 
 /** The ops that `fiber` made and never entered. */
-export function floatingOps(fiber: Fiber): Iterable<BaseOp<unknown>> {
+export function floatingOps(fiber: Fiber): Iterable<Described> {
   const ops = floating.get(fiber) ?? []
   floating.delete(fiber)
   return ops

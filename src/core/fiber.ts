@@ -8,7 +8,7 @@ import { callSite, debugging, opEntered, rememberSpin } from './debug.js'
 import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
 import { notInFiber } from './gate.js'
 import { AwaitOp, awaitAll, JoinOp, joinAll, selectFirst } from './observe.js'
-import { type BaseOp, current, type Op, type Routine } from './op.js'
+import { type BaseOp, current, describe, type Op, type Routine } from './op.js'
 import { makeOutcome, type Outcome } from './outcome.js'
 import * as P from './phase.js'
 import { Ring } from './ring.js'
@@ -183,7 +183,7 @@ export class Fiber<T = unknown, M = any> implements Op<T> {
 
   /** What it waits for, as text; undefined while it does not wait. */
   get waitsFor(): string | undefined {
-    return this.op === null || this._state !== P.WAITING ? undefined : this.op.describe()
+    return this.op === null || this._state !== P.WAITING ? undefined : describe(this.op)
   }
 
   /** An AbortSignal that fires when this fiber is asked to stop. Made at the first look. */

@@ -9,7 +9,7 @@
 import type { Block } from './block.js'
 import { BadYield, NotInFiber, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
-import type { BaseOp, Switchpoint } from './op.js'
+import { type BaseOp, describe, type Switchpoint } from './op.js'
 import { BUDGET, FORCED, LIVE, REQUESTED, SWALLOWS, UNWINDING } from './phase.js'
 import { force } from './stop.js'
 import { emit, tapped } from './tap.js'
@@ -133,7 +133,7 @@ function refuse(
   runtime.report({
     kind: 'forced',
     message:
-      `swallowed stop at ${op.describe()}: ${fiber.path} caught its stop ${SWALLOWS} times and went on waiting for work, ` +
+      `swallowed stop at ${describe(op as BaseOp<unknown>)}: ${fiber.path} caught its stop ${SWALLOWS} times and went on waiting for work, ` +
       'so it was forced to end. In a catch, rethrow what isStop() tells you is a stop.',
   })
   force(region)

@@ -55,7 +55,7 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
   declare readonly idle: boolean
 
   constructor() {
-    if (debugging) rememberOp(this as BaseOp<unknown>, current)
+    if (debugging) rememberOp(this, current)
   }
 
   /** Registers the wait. May settle at once; throws only before it has registered anything. */
@@ -76,7 +76,7 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
 
   next(): IteratorResult<Switchpoint, T> {
     const fiber = current
-    if (fiber === null) throw notInFiber(this.describe())
+    if (fiber === null) throw notInFiber(describe(this))
     if (fiber.op !== null) return reenter(fiber, this)
     const gated = --fiber.budget < 0 ? gate(fiber, this) : PASS
     if (gated === REFUSED) return SUSPENDED
@@ -107,6 +107,15 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
 }
 ;(BaseOp.prototype as { idle: boolean }).idle = false
 
+/** What an op says it is; a `describe` that throws says nothing (S70). */
+export function describe(op: { describe(): string }): string {
+  try {
+    return op.describe()
+  } catch {
+    return `an op of class ${op.constructor.name} whose describe() failed`
+  }
+}
+
 /** An op that the outside may answer after its fiber has left. A late value goes to `discard` (S35). */
 export abstract class LateOp<T> extends BaseOp<T> {
   /** The fiber has left without an answer. */
@@ -122,7 +131,7 @@ export abstract class LateOp<T> extends BaseOp<T> {
     try {
       this.discard(value as T)
     } catch (error) {
-      fiber.runtime.uncaught(error, `discarding the late value of ${this.describe()} failed`)
+      fiber.runtime.uncaught(error, `discarding the late value of ${describe(this)} failed`)
     }
   }
 }
@@ -204,7 +213,7 @@ export function abortOp(fiber: Fiber, op: BaseOp<unknown>): void | typeof LATER 
   try {
     return op.abort(fiber)
   } catch (error) {
-    fiber.runtime.uncaught(error, `aborting ${op.describe()} failed`)
+    fiber.runtime.uncaught(error, `aborting ${describe(op)} failed`)
   }
 }
 
@@ -224,9 +233,9 @@ function misused(fiber: Fiber, op: BaseOp<unknown>): BadYield {
   }
   forget(fiber)
   fiber._state = RUNNING
-  const what = waiting === op ? op.describe() : `${waiting.describe()}, then ${op.describe()},`
+  const what = waiting === op ? describe(op) : `${describe(waiting)}, then ${describe(op)},`
   return new BadYield(
     `${what} was iterated by something other than yield* in ${fiber.path}. ` +
-      `Ops cannot be spread, destructured or looped over; write: const value = yield* ${waiting.describe()}`,
+      `Ops cannot be spread, destructured or looped over; write: const value = yield* ${describe(waiting)}`,
   )
 }

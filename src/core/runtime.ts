@@ -5,6 +5,7 @@
 // step costs more than a switch, a fixed stride of 64 lets slow steps delay timers.
 
 import type { Backend, Report } from './backend.js'
+import { debugging } from './debug.js'
 import { show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import type { BaseOp } from './op.js'
@@ -21,6 +22,8 @@ const BATCH_STEPS = 1024
 const BATCH_MS = 10
 const MAX_STRIDE = 64
 const SLOW_STRETCH_MS = 0.5
+/** In debug mode, how long a fiber may run without a switchpoint. */
+const SLOW_STEP_MS = 100
 
 /** What has happened so far, and what is there now. */
 export interface RuntimeStats {
@@ -120,7 +123,9 @@ export class Runtime {
     const { queue } = this
     try {
       while (queue.size > 0) {
-        step(this.policy === null ? queue.shift() : queue.take(this.policy(queue.size)))
+        const fiber = this.policy === null ? queue.shift() : queue.take(this.policy(queue.size))
+        if (debugging) this.watchedStep(fiber)
+        else step(fiber)
         if (++this.switches >= this.nextCheck && this.isSpent()) break
       }
     } finally {
@@ -130,6 +135,16 @@ export class Runtime {
       this.awake = queue.size > 0
       if (this.awake) this.backend.yieldTurn()
       else this.backend.idle(this.timers.next)
+    }
+  }
+
+  /** Debug mode: names a fiber that holds the event loop. */
+  private watchedStep(fiber: Fiber): void {
+    const begin = this.backend.now()
+    step(fiber)
+    const ms = this.backend.now() - begin
+    if (ms > SLOW_STEP_MS) {
+      this.report({ kind: 'slow', message: `${fiber.path} held the event loop for ${Math.round(ms)} ms` })
     }
   }
 

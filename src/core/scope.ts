@@ -24,7 +24,7 @@ class ChildrenGone extends BaseOp<void> {
 }
 
 export class Scope<T> extends Block<T> {
-  private readonly gone = new ChildrenGone(this)
+  private gone: ChildrenGone | null = null
   private bodyOver = false
   private value: unknown = undefined
   private failed = false
@@ -51,6 +51,7 @@ export class Scope<T> extends Block<T> {
     this.bodyOver = false
     this.failed = false
     this.passing = null
+    this.gone = null
   }
 
   /** A child failed: the body is stopped, then the other children, then the error is thrown. */
@@ -63,7 +64,7 @@ export class Scope<T> extends Block<T> {
   /** The last child is gone. */
   emptied(): void {
     const fiber = this.fiber
-    if (fiber !== null && fiber.op === this.gone) settle(fiber, this.gone, undefined)
+    if (fiber !== null && this.gone !== null) settle(fiber, this.gone, undefined)
   }
 
   /** @internal */
@@ -78,7 +79,8 @@ export class Scope<T> extends Block<T> {
     if (!this.bodyOver) {
       this.bodyOver = true
       this.value = value
-      if (this._phase >= UNWINDING || (this.fiber as Fiber)._phase === FORCED) stopChildren(this)
+      if (this.failed || this._phase >= UNWINDING || (this.fiber as Fiber)._phase === FORCED)
+        stopChildren(this)
     }
     return this.waitForChildren()
   }
@@ -105,7 +107,8 @@ export class Scope<T> extends Block<T> {
   private waitForChildren(): IteratorResult<Switchpoint, T> {
     const fiber = this.fiber as Fiber
     if (this.newest !== null) {
-      if (this._phase !== FORCED && fiber._phase !== FORCED) return this.wait(this.gone)
+      if (this._phase !== FORCED && fiber._phase !== FORCED)
+        return this.wait((this.gone = new ChildrenGone(this)))
       this.handOver(fiber)
     }
     const { passing, failed, error, value } = this

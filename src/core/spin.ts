@@ -1,14 +1,13 @@
 // Making fibers: as children (spin), or as the root of a tree (main, run, out-of-band).
 
 import { checkBody, type Result, type Returned } from './body.js'
-import { BadArgument, BadState, Stop, show } from './errors.js'
+import { BadArgument, BadState, show } from './errors.js'
 import { Fiber } from './fiber.js'
 import { notInFiber } from './gate.js'
 import { current } from './op.js'
-import { CLOSING, FORCED } from './phase.js'
+import { FORCED } from './phase.js'
 import type { Runtime } from './runtime.js'
 import type { Scope } from './scope.js'
-import { requestStop } from './stop.js'
 import { emit, tapped } from './tap.js'
 import { link, type Owner } from './tree.js'
 
@@ -119,11 +118,7 @@ function applyOptions(fiber: Fiber, options: SpinOptions): void {
 
 /** S57: one listener, removed when the fiber ends. */
 function stopOnAbort(fiber: Fiber, signal: AbortSignal): void {
-  const stop = () => {
-    const now = fiber.runtime.now()
-    if (fiber._phase < CLOSING)
-      requestStop(fiber, new Stop(undefined, signal.reason, now, now + fiber.grace, false))
-  }
+  const stop = () => void fiber.stop(undefined, { reason: signal.reason })
   if (signal.aborted) {
     stop()
     return

@@ -5,7 +5,7 @@ import type { Block } from './block.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { canRaise, findTarget } from './gate.js'
-import { abortOp, withdraw } from './op.js'
+import { abortOp, describe, withdraw } from './op.js'
 import { CLOSING, ERROR, FORCED, LIVE, NONE, REQUESTED, SIGNAL, STOPPED, WAITING } from './phase.js'
 import { emit, tapped } from './tap.js'
 import type { TimerNode } from './timers.js'
@@ -23,9 +23,20 @@ export function requestStop(fiber: Fiber, stop: Stop): void {
     else interrupt(fiber)
   } else if (fiber._phase < FORCED) {
     tighten(fiber, stop)
-  } else if (fiber._phase === CLOSING) {
-    if (stop.deadline < deadlineOf(fiber)) fiber.stopSignal = stop
-    for (let child = fiber.newest; child !== null; child = child.older) requestStop(child, stop)
+  } else if (fiber._phase === CLOSING) tightenChildren(fiber, stop)
+}
+
+/** The body is over, its children are dying: they may have to hurry. A list, not recursion: trees may be deep. */
+function tightenChildren(fiber: Fiber, stop: Stop): void {
+  const closing = [fiber]
+  for (let parent = closing.pop(); parent !== undefined; parent = closing.pop()) {
+    let child: Fiber | null = parent.newest
+    while (child !== null) {
+      const older: Fiber | null = child.older
+      if (child._phase === CLOSING) closing.push(child)
+      else requestStop(child, stop)
+      child = older
+    }
   }
 }
 
@@ -140,7 +151,7 @@ export class Deadline implements TimerNode {
 
 /** The grace of a region is over: says so, and forces it. */
 export function reportOverdue(region: Fiber<any, any> | Block<any>, fiber: Fiber): void {
-  const waiting = fiber.op === null ? 'running' : `waiting for ${fiber.op.describe()}`
+  const waiting = fiber.op === null ? 'running' : `waiting for ${describe(fiber.op)}`
   fiber.runtime.report({
     kind: 'forced',
     message:

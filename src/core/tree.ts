@@ -136,6 +136,7 @@ export function stopChildren(owner: Owner, grace?: number): void {
   let child = owner.newest
   while (child !== null) {
     const older: Fiber | null = child.older
+    if (child.cold !== null) child.cold.restart = null // S41: the later verb wins
     requestStop(child, stop)
     child = older
   }
@@ -209,14 +210,22 @@ function bubble(fiber: Fiber, owner: Owner | null): void {
   const error = fiber.value
   const { runtime } = fiber
   if (fiber.isIsolated) {
-    // S29: nobody observed it at this moment.
-    runtime.report({ kind: 'unobserved', message: `${fiber.path} failed and nobody was awaiting it`, error })
+    reportUnobserved(fiber, 'nobody was awaiting it') // S29
   } else if (owner === null) {
     const receiver = runtime.receiverOf(fiber)
     if (receiver !== null) raiseFromChild(receiver, error)
+    else if (fiber.cold?.raw || fiber.cold?.outOfBand) reportUnobserved(fiber, 'main is over')
   } else if (owner.fiber !== owner) {
     if (markReceived(error, owner.fiber as Fiber)) (owner as Scope<any>).childFailed(error)
   } else raiseFromChild(owner as Fiber, error)
+}
+
+function reportUnobserved(fiber: Fiber, why: string): void {
+  fiber.runtime.report({
+    kind: 'unobserved',
+    message: `${fiber.path} failed and ${why}`,
+    error: fiber.value,
+  })
 }
 
 /** The error of a child strikes at the parent's current switchpoint; once per error object (S25). */

@@ -1,5 +1,6 @@
 // The live tree, as data and as text.
 
+import { opSite } from './debug.js'
 import type { Fiber } from './fiber.js'
 import type { Phase, State } from './phase.js'
 import type { Runtime } from './runtime.js'
@@ -12,6 +13,8 @@ export interface FiberView {
   readonly phase: Phase
   /** What it waits for. */
   readonly waitsFor: string | undefined
+  /** Where the op it waits for was made; only in debug mode. */
+  readonly site: string | undefined
   readonly children: FiberView[]
 }
 
@@ -22,7 +25,8 @@ export function viewTrees(runtime: Runtime): FiberView[] {
 
 export function viewFiber(fiber: Fiber): FiberView {
   const { id, name, state, phase, waitsFor } = fiber
-  return { id, name, state, phase, waitsFor, children: fiber.children.map(viewFiber) }
+  const site = fiber.op === null ? undefined : opSite(fiber.op)
+  return { id, name, state, phase, waitsFor, site, children: fiber.children.map(viewFiber) }
 }
 
 /** The trees as lines of text. Long families are cut. */
@@ -40,7 +44,8 @@ function draw(view: FiberView, lead: string, indent: string, lines: string[], ma
         ? 'over, waiting for its children'
         : view.state
   const phase = view.phase === 'live' || view.phase === 'closing' ? '' : ` [${view.phase}]`
-  lines.push(`${lead}${view.name}  ${doing}${phase}`)
+  const site = view.site === undefined ? '' : `  ${view.site.split('\n')[0]?.trim()}`
+  lines.push(`${lead}${view.name}  ${doing}${phase}${site}`)
   const shown = view.children.slice(0, maxChildren)
   const hidden = view.children.length - shown.length
   shown.forEach((child, i) => {

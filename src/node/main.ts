@@ -8,10 +8,8 @@ const DEADLOCK_CODE = 13
 /** How long handles may keep the process after main is dead. */
 const LINGER_MS = 1000
 
-/** The reason of the stop that `exit` makes: carries the code. */
-class Exit {
-  constructor(readonly code: number) {}
-}
+/** What `exit` asked for. */
+let requested: number | undefined
 
 /**
  * Runs a program. When the body is over its children are stopped, and the process ends with code 0; with 1 after an
@@ -26,6 +24,7 @@ export function main<R>(body: () => Returned<R>): void {
   if (runtime.main !== null) {
     throw new BadState('main() runs already; a process has one. Use spin() for a child, or run() beside it.')
   }
+  requested = undefined
   runtime.main = startRoot(body, { name: 'main' }, (fiber) => {
     runtime.main = null
     process.exitCode = exitCode(fiber)
@@ -35,12 +34,11 @@ export function main<R>(body: () => Returned<R>): void {
 
 function exitCode(fiber: Fiber): number {
   const outcome = rootOutcome(fiber)
-  const reason = fiber.stopReason
   if (outcome.type === 'error') {
     process.stderr.write(`${formatError(outcome.error)}\n`)
     return outcome.error instanceof DeadlockError && fiber.state !== 'dead' ? DEADLOCK_CODE : 1
   }
-  return reason instanceof Exit ? reason.code : 0
+  return requested ?? 0
 }
 
 /** Something that is not a fiber keeps the process. It had its second; name it and go. */
@@ -61,5 +59,6 @@ export function exit(code = 0): void {
   const { main } = nodeRuntime()
   if (main === null)
     throw new BadState('exit() needs a running main(); from async code, stop the run() instead')
-  main.stop(undefined, { reason: new Exit(code) })
+  requested = code
+  main.stop(undefined, { reason: `exit(${code})` })
 }
