@@ -222,6 +222,8 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
       kind: 'abandoned',
       message: `the body of ${this.describe()} in ${fiber.path} was abandoned: it went on yielding after it had been forced to end`,
     })
+    for (let block = fiber.block; block !== null && block !== this; block = block.outer) block.abandon()
+    fiber.block = this
     return this.returned(undefined)
   }
 

@@ -96,7 +96,8 @@ function endingRegion(fiber: Fiber): Block<any> | Fiber<any, any> | null {
   return fiber._phase === LIVE ? null : fiber
 }
 
-function isForced(fiber: Fiber): boolean {
+/** Whether nothing may be waited for here any more: the fiber, or a block around this point, is forced. */
+export function isForced(fiber: Fiber): boolean {
   if (fiber._phase === FORCED) return true
   for (let block = fiber.block; block !== null; block = block.outer) {
     if (block._phase === FORCED) return true

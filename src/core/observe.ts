@@ -1,10 +1,11 @@
 // Waiting for fibers to end. Everybody who waits is an observer in the list of the fiber it waits for.
 
-import { BadArgument, DeadlockError, FiberStopped, markReceived, show } from './errors.js'
+import { BadArgument, DeadlockError, FiberStopped, isStop, markReceived, show } from './errors.js'
 import { Fiber } from './fiber.js'
 import { BaseOp, fail, type Routine, settle } from './op.js'
 import { makeOutcome, type Outcome } from './outcome.js'
-import { ABANDONED, DEAD, ERROR, STOPPED, VALUE, WAITING } from './phase.js'
+import { ABANDONED, DEAD, ERROR, NONE, STOPPED, VALUE, WAITING } from './phase.js'
+import { queueError } from './stop.js'
 import { keepBeside, type Observer, observe, unobserve } from './tree.js'
 
 /** Waits for one fiber: the op is itself the node in the list of observers. */
@@ -51,7 +52,7 @@ export class AwaitOp<T> extends ObserveOp<T> {
       settle(fiber, this, target.value as T)
       return
     }
-    const error = failureOf(target)
+    const error = failureOf(target, target.how, target.value)
     if (error === undefined) settle(fiber, this, target.value as T)
     else {
       markReceived(error, fiber) // S25: it will not bubble there again
@@ -74,13 +75,13 @@ export class JoinOp<T> extends ObserveOp<Outcome<T>> {
   }
 }
 
-/** What `await` throws for a dead fiber; undefined if it gives a value (S31). */
-function failureOf(fiber: Fiber<any, any>): unknown {
-  if (fiber.how === ERROR) return fiber.value
-  if (fiber.how === ABANDONED) {
+/** What `await` throws for an end like this; undefined if it gives a value (S31). */
+function failureOf(fiber: Fiber<any, any>, how: number, value: unknown): unknown {
+  if (how === ERROR) return value
+  if (how === ABANDONED) {
     return new FiberStopped(`${fiber.path} was abandoned: it would not end when it was forced to`)
   }
-  if (fiber.how === STOPPED && fiber.value === undefined) {
+  if (how === STOPPED && value === undefined) {
     return new FiberStopped(
       `${fiber.path} was stopped without a value. join() waits for a fiber without throwing; stop(value) gives it one.`,
     )
@@ -112,137 +113,154 @@ export function enteredTwice(op: { describe(): string }, by: Fiber): BadArgument
   )
 }
 
-/** One of the fibers that an op waits for together. */
+/** One of several fibers that an op waits for, and how it ended: kept here, since it may be restarted meanwhile. */
 class Watch implements Observer {
+  watcher: Fiber | null = null
   before: Observer | null = null
   after: Observer | null = null
-  watcher: Fiber | null
+  how = NONE
+  value: unknown = undefined
+
   constructor(
-    readonly op: ManyOp<unknown>,
+    private readonly op: ManyOp,
     readonly target: Fiber<any, any>,
-  ) {
-    this.watcher = op.watcher
-  }
-  ended(fiber: Fiber): void {
+  ) {}
+
+  ended(): void {
     this.watcher = null
-    this.op.oneEnded(fiber)
+    this.record()
+    this.op.oneEnded(this)
+  }
+  record(): void {
+    this.how = this.target.how
+    this.value = this.target.value
+  }
+  get failure(): unknown {
+    return this.how === NONE ? undefined : failureOf(this.target, this.how, this.value)
   }
 }
 
-/** Waits for several fibers: until all are dead, or until `isEnough`. Linear in their number. */
-abstract class ManyOp<T> extends BaseOp<T> {
-  watcher: Fiber | null = null
-  protected missing = 0
-  private watches: Watch[] = []
+/** When a wait for several fibers is over: at the first end, at the first failure, or when all have ended. */
+type Until = 'first' | 'failure' | 'all'
 
-  constructor(readonly fibers: readonly Fiber<any, any>[]) {
+/** Waits for several fibers; linear in their number. Gives the watch that decided the matter, null if all had to end. */
+class ManyOp extends BaseOp<Watch | null> {
+  readonly watches: Watch[]
+  private fiber: Fiber | null = null
+  private missing = 0
+
+  constructor(
+    fibers: readonly Fiber<any, any>[],
+    private readonly until: Until,
+  ) {
     super()
     for (const fiber of fibers) {
       if (!(fiber instanceof Fiber)) throw new BadArgument(`expected fibers to wait for, got ${show(fiber)}`)
     }
+    this.watches = fibers.map((fiber) => new Watch(this, fiber))
   }
 
-  /** The first dead fiber that decides the matter, undefined to wait for all. */
-  protected abstract isEnough(fiber: Fiber<any, any>): boolean
-  protected abstract answer(watcher: Fiber, last: Fiber<any, any> | null): void
-
   enter(fiber: Fiber): void {
-    if (this.watcher !== null) throw enteredTwice(this, this.watcher)
-    if (this.fibers.includes(fiber))
+    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
+    if (this.watches.some((watch) => watch.target === fiber)) {
       throw new DeadlockError(`${fiber.path} awaits itself, which would never end`)
-    this.watcher = fiber
+    }
+    this.fiber = fiber
     this.missing = 0
-    for (const target of this.fibers) if (target._state !== DEAD) this.missing++
-    const decided = this.fibers.find((target) => target._state === DEAD && this.isEnough(target))
+    for (const watch of this.watches) {
+      if (watch.target._state === DEAD) watch.record()
+      else this.missing++
+    }
+    const decided = this.watches.find((watch) => this.decides(watch))
     if (decided !== undefined || this.missing === 0) {
       this.finish(decided ?? null)
       return
     }
-    for (const target of this.fibers) {
-      if (target._state === DEAD) continue
-      const watch = new Watch(this, target)
-      this.watches.push(watch)
-      observe(target, watch)
+    for (const watch of this.watches) {
+      if (watch.how !== NONE) continue
+      watch.watcher = fiber
+      observe(watch.target, watch)
     }
   }
 
-  oneEnded(fiber: Fiber<any, any>): void {
-    if (this.watcher === null) return
+  abort(): void {
+    this.fiber = null
+    for (const watch of this.watches) {
+      if (watch.watcher !== null) unobserve(watch.target, watch)
+      watch.watcher = null
+    }
+  }
+
+  oneEnded(watch: Watch): void {
+    if (this.fiber === null) return
     this.missing--
-    if (this.isEnough(fiber)) this.finish(fiber)
+    if (this.decides(watch)) this.finish(watch)
     else if (this.missing === 0) this.finish(null)
   }
 
-  abort(): void {
-    this.watcher = null
-    for (const watch of this.watches) if (watch.watcher !== null) unobserve(watch.target, watch)
-    this.watches = []
+  private decides(watch: Watch): boolean {
+    if (watch.how === NONE || this.until === 'all') return false
+    return this.until === 'first' || watch.failure !== undefined
   }
 
-  private finish(fiber: Fiber<any, any> | null): void {
-    const watcher = this.watcher as Fiber
+  private finish(decided: Watch | null): void {
+    const fiber = this.fiber as Fiber
     this.abort()
-    this.answer(watcher, fiber)
+    for (const watch of this.watches) if (watch.how === ERROR) markReceived(watch.value, fiber)
+    settle(fiber, this, decided)
   }
 
   describe(): string {
-    const names = this.fibers.filter((f) => f._state !== DEAD).map((f) => f.name)
+    const names = this.watches.filter((watch) => watch.how === NONE).map((watch) => watch.target.name)
     return `${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''} to end`
-  }
-}
-
-class SettledOp extends ManyOp<void> {
-  protected isEnough(): boolean {
-    return false
-  }
-  protected answer(watcher: Fiber): void {
-    settle(watcher, this, undefined)
-  }
-}
-
-class FailedOp extends ManyOp<Fiber<any, any> | null> {
-  protected isEnough(fiber: Fiber<any, any>): boolean {
-    return fiber.how !== VALUE && failureOf(fiber) !== undefined
-  }
-  protected answer(watcher: Fiber, failed: Fiber<any, any> | null): void {
-    settle(watcher, this, failed)
-  }
-}
-
-class FirstOp extends ManyOp<Fiber<any, any>> {
-  protected isEnough(): boolean {
-    return true
-  }
-  protected answer(watcher: Fiber, first: Fiber<any, any> | null): void {
-    settle(watcher, this, first as Fiber<any, any>)
   }
 }
 
 /** Waits until all are dead; gives the outcomes in order. */
 export function* joinAll(fibers: readonly Fiber<any, any>[]): Routine<Outcome<unknown>[]> {
-  yield* new SettledOp(fibers)
-  for (const fiber of fibers) if (fiber.how === ERROR) markReceived(fiber.value, Fiber.current)
-  return fibers.map((fiber) => makeOutcome(fiber.how, fiber.value))
+  const op = new ManyOp(fibers, 'all')
+  yield* op
+  return op.watches.map((watch) => makeOutcome(watch.how, watch.value))
 }
 
 /** `Fiber.await`: all values, or the first error after the rest have been stopped and awaited (S31). */
 export function* awaitAll(fibers: readonly Fiber<any, any>[]): Routine<unknown[]> {
-  const failed = yield* new FailedOp(fibers)
-  if (failed === null) return fibers.map((fiber) => fiber.value)
-  const error = failureOf(failed)
-  markReceived(error, Fiber.current)
-  for (const fiber of fibers) fiber.stop(undefined, { reason: `${failed.name} failed` })
-  yield* joinAll(fibers)
-  for (const fiber of fibers) if (fiber.how === ERROR) keepBeside(fiber, error, fiber.value)
+  const op = new ManyOp(fibers, 'failure')
+  const failed = yield* op
+  if (failed === null) return op.watches.map((watch) => watch.value)
+  const error = failed.failure
+  for (const fiber of fibers) fiber.stop(undefined, { reason: `${failed.target.name} failed` })
+  yield* settleRest(fibers, error)
   throw error
+}
+
+/** Waits for the others although `error` is known already. Whatever strikes meanwhile, none of the errors is lost. */
+function* settleRest(fibers: readonly Fiber<any, any>[], error: unknown): Routine<void> {
+  const watcher = Fiber.current
+  let isCut = true // by a stop, or by return() when it is forced
+  try {
+    for (;;) {
+      try {
+        for (const outcome of yield* joinAll(fibers)) {
+          if (outcome.type === 'error') keepBeside(watcher, error, outcome.error)
+        }
+        break
+      } catch (struck) {
+        if (isStop(struck)) throw struck
+        keepBeside(watcher, error, struck)
+      }
+    }
+    isCut = false
+  } finally {
+    if (isCut) queueError(watcher, error, true)
+  }
 }
 
 /** `Fiber.select`: the first to end, and nobody is stopped (S37). */
 export function* selectFirst(fibers: readonly Fiber<any, any>[]): Routine<[Fiber<any, any>, unknown]> {
   if (fibers.length === 0) throw new BadArgument('Fiber.select() needs at least one fiber to wait for')
-  const first = yield* new FirstOp(fibers)
-  const error = failureOf(first)
-  if (error === undefined) return [first, first.value]
-  markReceived(error, Fiber.current)
+  const first = (yield* new ManyOp(fibers, 'first')) as Watch
+  const error = first.failure
+  if (error === undefined) return [first.target, first.value]
   throw error
 }

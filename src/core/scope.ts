@@ -4,6 +4,7 @@ import { Block, done } from './block.js'
 import type { Result, Returned } from './body.js'
 import { isStop, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
+import { isForced } from './gate.js'
 import { BaseOp, type Op, type Switchpoint, settle } from './op.js'
 import { FORCED, LIVE, UNWINDING } from './phase.js'
 import { deadlineOf, queueError } from './stop.js'
@@ -26,6 +27,7 @@ class ChildrenGone extends BaseOp<void> {
 export class Scope<T> extends Block<T> {
   private gone: ChildrenGone | null = null
   private bodyOver = false
+  private isEnding = false
   private value: unknown = undefined
   private failed = false
   private error: unknown = undefined
@@ -44,11 +46,16 @@ export class Scope<T> extends Block<T> {
   }
   /** @internal Whether children may still be added. */
   get isOpen(): boolean {
-    return this.fiber !== null && !this.bodyOver
+    return this.fiber !== null && !this.isEnding
+  }
+  private endChildren(): void {
+    this.isEnding = true
+    stopChildren(this)
   }
 
   protected override begin(): void {
     this.bodyOver = false
+    this.isEnding = false
     this.failed = false
     this.passing = null
     this.gone = null
@@ -57,7 +64,7 @@ export class Scope<T> extends Block<T> {
   /** A child failed: the body is stopped, then the other children, then the error is thrown. */
   childFailed(error: unknown): void {
     this.keep(error)
-    if (this.bodyOver) stopChildren(this)
+    if (this.bodyOver) this.endChildren()
     else if (this._phase === LIVE) this.request(error)
   }
 
@@ -70,7 +77,7 @@ export class Scope<T> extends Block<T> {
   /** @internal */
   childDeadline(now: number): number {
     const fiber = this.fiber as Fiber
-    if (this._phase === FORCED || fiber._phase === FORCED) return now
+    if (fiber._phase !== FORCED && isForced(fiber)) return now
     const own = now + (this.grace ?? fiber.grace)
     return fiber.stopSignal === null ? own : Math.min(own, deadlineOf(fiber))
   }
@@ -79,8 +86,7 @@ export class Scope<T> extends Block<T> {
     if (!this.bodyOver) {
       this.bodyOver = true
       this.value = value
-      if (this.failed || this._phase >= UNWINDING || (this.fiber as Fiber)._phase === FORCED)
-        stopChildren(this)
+      if (this.failed || this._phase >= UNWINDING) this.endChildren()
     }
     return this.waitForChildren()
   }
@@ -92,7 +98,7 @@ export class Scope<T> extends Block<T> {
       if (isStop(error)) this.passing = error
       else this.keep(error)
     }
-    stopChildren(this)
+    this.endChildren()
     return this.waitForChildren()
   }
 
@@ -107,8 +113,7 @@ export class Scope<T> extends Block<T> {
   private waitForChildren(): IteratorResult<Switchpoint, T> {
     const fiber = this.fiber as Fiber
     if (this.newest !== null) {
-      if (this._phase !== FORCED && fiber._phase !== FORCED)
-        return this.wait((this.gone = new ChildrenGone(this)))
+      if (!isForced(fiber)) return this.wait((this.gone = new ChildrenGone(this)))
       this.handOver(fiber)
     }
     const { passing, failed, error, value } = this
@@ -123,7 +128,7 @@ export class Scope<T> extends Block<T> {
 
   /** Nothing can be waited for any more: the fiber itself takes the children, and does not die before them. */
   private handOver(fiber: Fiber): void {
-    stopChildren(this)
+    this.endChildren()
     while (this.newest !== null) {
       const child = this.newest
       unlink(child)

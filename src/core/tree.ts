@@ -243,7 +243,7 @@ function tellMonitors(fiber: Fiber): void {
 }
 
 function canReincarnate(fiber: Fiber): boolean {
-  return fiber.how !== ERROR && fiber.how !== ABANDONED
+  return fiber.how !== ERROR && fiber.how !== ABANDONED && fiber.owner?.isOpen === true
 }
 
 /** S41: the same handle lives again, with a clean slate. */
