@@ -206,7 +206,9 @@ class ManyOp extends BaseOp<Watch | null> {
   private finish(decided: Watch | null): void {
     const fiber = this.fiber as Fiber
     this.abort()
-    for (const watch of this.watches) if (watch.how === ERROR) markReceived(watch.value, fiber)
+    for (const watch of decided === null ? this.watches : [decided]) {
+      if (watch.how === ERROR) markReceived(watch.value, fiber)
+    }
     settle(fiber, this, decided)
   }
 
