@@ -1,23 +1,22 @@
-// The fiber: one generator with its place in the tree. This file is its public face; the work is done by
-// step (running), gate and stop (signals) and tree (ends). All fields are set in the constructor, in one shape.
+// The fiber: one generator with its place in the tree. This file is its public face, record.ts what it is made of;
+// the work is done by step (running), gate and stop (signals) and tree (ends).
 
-import type { Block } from './block.js'
 import { checkBody } from './body.js'
-import { Cold } from './cold.js'
-import { callSite, debugging, opEntered, rememberSpin } from './debug.js'
+import { callSite, debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
 import { notInFiber } from './gate.js'
 import { AwaitOp, awaitAll, JoinOp, joinAll, selectFirst } from './observe.js'
-import { type BaseOp, current, describe, type Op, type Routine } from './op.js'
+import { current, describe, type Op, type Routine } from './op.js'
 import { makeOutcome, type Outcome } from './outcome.js'
 import * as P from './phase.js'
+import { FiberRecord } from './record.js'
 import { Ring } from './ring.js'
 import type { Runtime } from './runtime.js'
 import { type Spin, spinRoot, spinUnder } from './spin.js'
-import { Deadline, deadlineOf, queueError, requestStop } from './stop.js'
+import { queueError, requestStop } from './stop.js'
 import { deliver, wake } from './suspend.js'
 import { emit, tapped } from './tap.js'
-import { childLeft, link, type Observer, type Owner, reincarnate, stopChildren, unlink } from './tree.js'
+import { childLeft, link, type Owner, reincarnate, stopChildren, unlink } from './tree.js'
 
 /** What `monitor()` sends to the mailbox of its caller when the fiber ends. */
 export interface FiberEnd {
@@ -37,7 +36,6 @@ type Results<F extends readonly Fiber<any, any>[]> = {
   -readonly [K in keyof F]: F[K] extends Fiber<infer T, any> ? T : never
 }
 
-let lastId = 0
 const NO_ARGS: readonly unknown[] = []
 
 /**
@@ -49,36 +47,7 @@ const NO_ARGS: readonly unknown[] = []
  * console.log(yield* fiber) // 42
  * ```
  */
-export class Fiber<T = unknown, M = any> implements Op<T> {
-  /** A number that no other fiber of this process has. */
-  readonly id: number
-  /** How long cleanup may wait when it is stopped, in milliseconds (S18). Children start with their parent's. */
-  grace: number
-  /** @internal */ _state: number
-  /** @internal */ _phase: number
-  /** @internal What `value` means. */ how: number
-  /** @internal Ops that may still finish at once; below 0 the next op goes through the gate (S09). */ budget: number
-  /** @internal */ body: (...args: any[]) => unknown
-  /** @internal */ args: readonly unknown[]
-  /** @internal */ generator: Iterator<unknown> | null
-  /** @internal The op it waits in: `fiber.op === op` decides whether an answer is wanted. */ op: BaseOp<any> | null
-  /** @internal The answer of the op while alive, the result afterwards. */ value: unknown
-  /** @internal Innermost block. */ block: Block<any> | null
-  /** @internal Set once a stop was asked for. */ stopSignal: Stop | null
-  /** @internal To be thrown at the next switchpoints, in order of arrival (S26). */
-  errors: { error: unknown; fromChild: boolean }[] | null
-  /** @internal */ owner: Owner | null
-  /** @internal */ newest: Fiber<any, any> | null
-  /** @internal */ older: Fiber<any, any> | null
-  /** @internal */ newer: Fiber<any, any> | null
-  /** @internal */ lastObserver: Observer | null
-  /** @internal */ _mailbox: Ring<unknown> | null
-  /** @internal Never changed in place: a writer makes a new map, so sharing is free (S56). */
-  locals: ReadonlyMap<object, unknown> | null
-  /** @internal */ cold: Cold | null
-  /** @internal */ readonly runtime: Runtime
-  /** @internal */ givenName: string | undefined
-
+export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   constructor(body: (value: any) => Op<T> | T)
   /** @internal */
   constructor(
@@ -89,44 +58,16 @@ export class Fiber<T = unknown, M = any> implements Op<T> {
   )
   constructor(
     body: (...args: any[]) => unknown,
-    args?: readonly unknown[],
+    args = NO_ARGS,
     runtime?: Runtime,
-    parent?: Fiber | null,
+    parent: Fiber | null = null,
   ) {
-    this.id = ++lastId
-    this.grace = parent == null ? P.GRACE : parent.grace
-    this._state = P.RUNNABLE
-    this._phase = P.LIVE
-    this.how = P.NONE
-    this.budget = 0
-    this.body = body
-    this.args = args ?? NO_ARGS
-    this.generator = null
-    this.op = null
-    this.value = undefined
-    this.block = null
-    this.stopSignal = null
-    this.errors = null
-    this.owner = null
-    this.newest = null
-    this.older = null
-    this.newer = null
-    this.lastObserver = null
-    this._mailbox = null
-    this.locals = parent == null ? null : parent.locals
-    this.cold = null
-    this.runtime = runtime ?? Fiber.current.runtime
-    this.givenName = undefined
-    this.budget = this.runtime.freshBudget
-    if (runtime === undefined) this.beRaw()
-    if (debugging) rememberSpin(this)
-  }
-
-  private beRaw(): void {
-    checkBody(this.body, 'new Fiber()')
-    this._state = P.WAITING
-    this.locals = Fiber.current.locals
-    this.coldRecord().raw = true
+    super(body, args, runtime ?? Fiber.current.runtime, runtime === undefined ? Fiber.current : parent)
+    if (runtime === undefined) {
+      checkBody(body, 'new Fiber()')
+      this._state = P.WAITING
+      this.coldRecord().raw = true
+    }
   }
 
   // ---- which one it is
@@ -427,61 +368,5 @@ export class Fiber<T = unknown, M = any> implements Op<T> {
     const children = this.children
     this.stopChildren(options)
     return yield* joinAll(children)
-  }
-
-  // ---- inside the core only
-
-  /** @internal A fiber is its own owner-fiber; a scope's is the one that runs it. */
-  get fiber(): Fiber {
-    return this
-  }
-  /** @internal */
-  get isOpen(): boolean {
-    return this._phase < P.CLOSING
-  }
-  /** @internal */
-  get isUnstarted(): boolean {
-    return this.generator === null && this.op === null && this._phase < P.CLOSING
-  }
-  /** @internal */
-  get isIsolated(): boolean {
-    return this.cold?.isolated === true
-  }
-  /** @internal */
-  coldRecord(): Cold {
-    if (this.cold === null) this.cold = new Cold()
-    return this.cold
-  }
-  /** @internal The signal is being thrown. */
-  struck(): Stop {
-    this._phase = P.UNWINDING
-    return this.stopSignal as Stop
-  }
-  /** @internal */
-  get signalThrown(): Stop | null {
-    return this.stopSignal
-  }
-  /** @internal Another idle op was refused; how many by now. */
-  swallowed(): number {
-    return ++this.coldRecord().swallows
-  }
-  /** @internal */
-  childDeadline(now: number): number {
-    return this.stopSignal === null ? now + this.grace : deadlineOf(this)
-  }
-  /** @internal */
-  tightDeadline(time: number): void {
-    this.coldRecord().tight = time
-  }
-  /** @internal Starts counting. A body that still has children may use half of what is left (S18). */
-  armDeadline(): void {
-    const cold = this.coldRecord()
-    if (cold.deadline === null) cold.deadline = new Deadline(this)
-    const now = this.runtime.now()
-    const whole = deadlineOf(this)
-    const time = this.newest === null ? whole : now + Math.max(0, whole - now) / 2
-    if (time >= cold.deadline.forceAt) return
-    cold.deadline.forceAt = time
-    cold.deadline.arm()
   }
 }

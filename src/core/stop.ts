@@ -45,7 +45,7 @@ function tighten(fiber: Fiber, later: Stop): void {
   const first = fiber.stopSignal as Stop
   const deadline = later.bound ? Math.min(later.deadline, later.since + fiber.grace) : later.deadline
   if (deadline >= deadlineOf(fiber)) return
-  fiber.tightDeadline(deadline)
+  fiber.coldRecord().tight = deadline
   if (deadline <= later.since) force(fiber)
   else if (fiber.cold?.deadline != null) fiber.armDeadline()
   if (tapped) emit('stop', fiber, first)

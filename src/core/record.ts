@@ -1,0 +1,110 @@
+// What a fiber is made of, and what the core does with it as a region (S65). The public face is in fiber.ts.
+// All fields are set in the constructor, in one shape; what few fibers need is in `cold`.
+
+import type { Block } from './block.js'
+import { Cold } from './cold.js'
+import { debugging, rememberSpin } from './debug.js'
+import type { Stop } from './errors.js'
+import type { Fiber } from './fiber.js'
+import type { BaseOp } from './op.js'
+import { CLOSING, GRACE, LIVE, NONE, RUNNABLE, UNWINDING } from './phase.js'
+import type { Ring } from './ring.js'
+import type { Runtime } from './runtime.js'
+import { Deadline, deadlineOf } from './stop.js'
+import type { Observer, Owner } from './tree.js'
+
+let lastId = 0
+
+export abstract class FiberRecord {
+  /** A number that no other fiber of this process has. */
+  readonly id = ++lastId
+  /** How long cleanup may wait when it is stopped, in milliseconds (S18). Children start with their parent's. */
+  grace = GRACE
+  /** @internal */ _state = RUNNABLE
+  /** @internal */ _phase = LIVE
+  /** @internal What `value` means. */ how = NONE
+  /** @internal Ops that may still finish at once; below 0 the next op goes through the gate (S09). */ budget: number
+  /** @internal */ generator: Iterator<unknown> | null = null
+  /** @internal The op it waits in: `fiber.op === op` decides whether an answer is wanted. */
+  op: BaseOp<any> | null = null
+  /** @internal The answer of the op while alive, the result afterwards. */ value: unknown = undefined
+  /** @internal Innermost block. */ block: Block<any> | null = null
+  /** @internal Set once a stop was asked for. */ stopSignal: Stop | null = null
+  /** @internal To be thrown at the next switchpoints, in order of arrival (S26). */
+  errors: { error: unknown; fromChild: boolean }[] | null = null
+  /** @internal */ owner: Owner | null = null
+  /** @internal The children, newest first. */ newest: Fiber<any, any> | null = null
+  /** @internal */ older: Fiber<any, any> | null = null
+  /** @internal */ newer: Fiber<any, any> | null = null
+  /** @internal */ lastObserver: Observer | null = null
+  /** @internal */ _mailbox: Ring<unknown> | null = null
+  /** @internal Never changed in place: a writer makes a new map, so sharing is free (S56). */
+  locals: ReadonlyMap<object, unknown> | null = null
+  /** @internal */ cold: Cold | null = null
+  /** @internal */ givenName: string | undefined = undefined
+
+  constructor(
+    /** @internal */ readonly body: (...args: any[]) => unknown,
+    /** @internal */ public args: readonly unknown[],
+    /** @internal */ readonly runtime: Runtime,
+    parent: FiberRecord | null,
+  ) {
+    this.budget = runtime.freshBudget
+    if (parent !== null) {
+      this.grace = parent.grace
+      this.locals = parent.locals
+    }
+    if (debugging) rememberSpin(this.fiber)
+  }
+
+  /** @internal A fiber is its own owner-fiber; a scope's is the one that runs it. */
+  get fiber(): Fiber {
+    return this as unknown as Fiber
+  }
+  /** @internal Whether children may still be added. */
+  get isOpen(): boolean {
+    return this._phase < CLOSING
+  }
+  /** @internal */
+  get isUnstarted(): boolean {
+    return this.generator === null && this.op === null && this._phase < CLOSING
+  }
+  /** @internal */
+  get isIsolated(): boolean {
+    return this.cold?.isolated === true
+  }
+  /** @internal */
+  coldRecord(): Cold {
+    if (this.cold === null) this.cold = new Cold()
+    return this.cold
+  }
+
+  /** @internal The signal is being thrown. */
+  struck(): Stop {
+    this._phase = UNWINDING
+    return this.stopSignal as Stop
+  }
+  /** @internal */
+  get signalThrown(): Stop | null {
+    return this.stopSignal
+  }
+  /** @internal Another idle op was refused; how many by now. */
+  swallowed(): number {
+    return ++this.coldRecord().swallows
+  }
+  /** @internal The latest time for children that are stopped now. */
+  childDeadline(now: number): number {
+    return this.stopSignal === null ? now + this.grace : deadlineOf(this.fiber)
+  }
+  /** @internal Starts counting. A body that still has children may use half of what is left (S18). */
+  armDeadline(): void {
+    const cold = this.coldRecord()
+    if (cold.deadline === null) cold.deadline = new Deadline(this.fiber)
+    const now = this.runtime.now()
+    const whole = deadlineOf(this.fiber)
+    const time = this.newest === null ? whole : now + Math.max(0, whole - now) / 2
+    if (time >= cold.deadline.forceAt) return
+    cold.deadline.forceAt = time
+    cold.deadline.arm()
+  }
+}
