@@ -11,6 +11,7 @@ import {
   callBody,
   checkBody,
   checkResult,
+  isGenerator,
   isGeneratorFunction,
   iteratorOf,
   nextOf,
@@ -161,6 +162,7 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
       returned = callBody(this.body, [this.argument()])
       this.native = isGeneratorFunction(this.body)
       this.inner = this.native ? (returned as Iterator<unknown>) : (iteratorOf(returned) ?? null)
+      if (!this.native && this.inner !== null) this.native = isGenerator(this.inner)
       if (this.inner === null) checkResult(returned, `the body of ${this.describe()}`)
     } catch (error) {
       return this.thrown(error)

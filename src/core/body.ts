@@ -41,6 +41,13 @@ export function isGeneratorFunction(fn: object): boolean {
   return Object.getPrototypeOf(fn) === GeneratorFunctionPrototype
 }
 
+/** Whether it is a generator that the shared functions can drive. */
+export function isGenerator(iterator: unknown): iterator is Iterator<unknown> {
+  return (
+    (iterator as Iterator<unknown>).next === nextOf && (iterator as any)[Symbol.toStringTag] === 'Generator'
+  )
+}
+
 /** Refuses at the call what can be seen from the function object alone (S05). */
 export function checkBody(body: unknown, where: string): void {
   if (typeof body !== 'function') {
@@ -78,8 +85,8 @@ export function iteratorOf(value: unknown): Iterator<unknown> | undefined {
   if (typeof make !== 'function') return undefined
   if (value instanceof BaseOp) return value
   const iterator = make.call(value) as Iterator<unknown>
-  const isOp =
-    iterator instanceof BaseOp || (iterator as any)?.[Symbol.toStringTag] === 'Generator' || isBlock(iterator)
+  if (typeof iterator !== 'object' || iterator === null) return undefined
+  const isOp = iterator instanceof BaseOp || isGenerator(iterator) || isBlock(iterator)
   return isOp ? iterator : undefined
 }
 

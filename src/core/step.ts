@@ -4,6 +4,7 @@ import {
   callBody,
   checkResult,
   drive,
+  isGenerator,
   isGeneratorFunction,
   iteratorOf,
   nextOf,
@@ -63,7 +64,7 @@ function start(fiber: Fiber): boolean {
     bodyEnded(fiber, VALUE, returned)
     return false
   }
-  fiber.generator = drive(iterator)
+  fiber.generator = isGenerator(iterator) ? iterator : drive(iterator)
   return true
 }
 
