@@ -6,7 +6,7 @@ import { isStop, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { isForced } from './gate.js'
 import { BaseOp, type Op, type Switchpoint, settle } from './op.js'
-import { FORCED, LIVE, UNWINDING } from './phase.js'
+import { FORCED, LIVE } from './phase.js'
 import { deadlineOf, queueError } from './stop.js'
 import { keepBeside, link, stopChildren, unlink } from './tree.js'
 
@@ -24,13 +24,20 @@ class ChildrenGone extends BaseOp<void> {
   }
 }
 
+// A scope goes through three stages.
+/** The body runs. */
+const BODY = 0
+/** The body is over; the children may take their time. */
+const GATHERING = 1
+/** The children have been asked to end. */
+const ENDING = 2
+
 export class Scope<T> extends Block<T> {
+  private stage = BODY
   private gone: ChildrenGone | null = null
-  private bodyOver = false
-  private isEnding = false
   private value: unknown = undefined
-  private failed = false
-  private error: unknown = undefined
+  /** What went wrong, in order: the first is thrown, the others are suppressed (S23). */
+  private failures: unknown[] = []
   /** The stop of an outer region that passed through. */
   private passing: Stop | null = null
 
@@ -44,27 +51,22 @@ export class Scope<T> extends Block<T> {
   override get isScope(): boolean {
     return true
   }
-  /** @internal Whether children may still be added. */
+  /** @internal Whether children may still be added, or restarted. */
   get isOpen(): boolean {
-    return this.fiber !== null && !this.isEnding
-  }
-  private endChildren(): void {
-    this.isEnding = true
-    stopChildren(this)
+    return this.fiber !== null && this.stage !== ENDING
   }
 
   protected override begin(): void {
-    this.bodyOver = false
-    this.isEnding = false
-    this.failed = false
-    this.passing = null
+    this.stage = BODY
     this.gone = null
+    this.failures = []
+    this.passing = null
   }
 
   /** A child failed: the body is stopped, then the other children, then the error is thrown. */
   childFailed(error: unknown): void {
-    this.keep(error)
-    if (this.bodyOver) this.endChildren()
+    this.failures.push(error)
+    if (this.stage !== BODY) this.endChildren()
     else if (this._phase === LIVE) this.request(error)
   }
 
@@ -83,31 +85,27 @@ export class Scope<T> extends Block<T> {
   }
 
   protected override returned(value: unknown): IteratorResult<Switchpoint, T> {
-    if (!this.bodyOver) {
-      this.bodyOver = true
+    if (this.stage === BODY) {
+      this.stage = GATHERING
       this.value = value
-      if (this.failed || this._phase >= UNWINDING) this.endChildren()
+      if (this.failures.length > 0) this.endChildren()
     }
     return this.waitForChildren()
   }
 
   /** The body, or the wait at the end, was struck. Both may happen more than once: every error is kept. */
   protected override thrown(error: unknown): IteratorResult<Switchpoint, T> {
-    this.bodyOver = true
     if (!this.isOwn(error)) {
       if (isStop(error)) this.passing = error
-      else this.keep(error)
+      else this.failures.push(error)
     }
     this.endChildren()
     return this.waitForChildren()
   }
 
-  private keep(error: unknown): void {
-    if (this.failed) keepBeside(this.fiber as Fiber, this.error, error)
-    else {
-      this.failed = true
-      this.error = error
-    }
+  private endChildren(): void {
+    this.stage = ENDING
+    stopChildren(this)
   }
 
   private waitForChildren(): IteratorResult<Switchpoint, T> {
@@ -116,13 +114,15 @@ export class Scope<T> extends Block<T> {
       if (!isForced(fiber)) return this.wait((this.gone = new ChildrenGone(this)))
       this.handOver(fiber)
     }
-    const { passing, failed, error, value } = this
+    const { passing, failures, value } = this
     this.leave()
+    const [first, ...others] = failures
+    for (const other of others) keepBeside(fiber, first, other)
     if (passing !== null) {
-      if (failed) queueError(fiber, error, true) // none is lost: it strikes later, or becomes the outcome
+      if (failures.length > 0) queueError(fiber, first, true) // none is lost: it strikes later, or becomes the outcome
       throw passing
     }
-    if (failed) throw error
+    if (failures.length > 0) throw first
     return done(value as T)
   }
 
@@ -137,7 +137,9 @@ export class Scope<T> extends Block<T> {
   }
 
   override abandon(): void {
-    this.handOver(this.fiber as Fiber)
+    const fiber = this.fiber as Fiber
+    this.handOver(fiber)
+    for (const failure of this.failures) queueError(fiber, failure, true)
     super.abandon()
   }
 }
