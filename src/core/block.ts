@@ -26,14 +26,13 @@ import { current, DONE, type Op, SUSPENDED, type Switchpoint } from './op.js'
 import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, SIGNAL, UNWINDING } from './phase.js'
 import { interrupt, reportOverdue } from './stop.js'
 import { SNOOZE } from './suspend.js'
-import type { TimerNode } from './timers.js'
 
 const NEXT = 0
 const THROW = 1
 const RETURN = 2
 
 /** A region inside a fiber. Subclasses say what strikes, and what their end means. */
-export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknown>, TimerNode {
+export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknown> {
   /** @internal The fiber that runs it; null while not entered. */ fiber: Fiber | null = null
   /** @internal */ outer: Block<any> | null = null
   /** @internal */ _phase = LIVE

@@ -138,7 +138,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   }
 
   get parent(): Fiber | null {
-    return this.owner === null ? null : (this.owner.fiber as Fiber)
+    return this.owner === null ? null : this.owner.host
   }
 
   /** Its living children, oldest first, also those that belong to a scope it is in. */

@@ -57,8 +57,12 @@ export abstract class FiberRecord {
     if (debugging) rememberSpin(this.fiber)
   }
 
-  /** @internal A fiber is its own owner-fiber; a scope's is the one that runs it. */
+  /** @internal Every region has its fiber; a fiber's is itself. */
   get fiber(): Fiber {
+    return this as unknown as Fiber
+  }
+  /** @internal Every owner has its host; a scope's is the fiber that runs it, or ran it. */
+  get host(): Fiber {
     return this as unknown as Fiber
   }
   /** @internal Whether children may still be added. */

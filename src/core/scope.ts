@@ -33,6 +33,8 @@ const GATHERING = 1
 const ENDING = 2
 
 export class Scope<T> extends Block<T> {
+  /** @internal The fiber that runs it, or ran it: dead children still know their parent. */
+  host!: Fiber
   private stage = BODY
   private gone: ChildrenGone | null = null
   private value: unknown = undefined
@@ -57,6 +59,7 @@ export class Scope<T> extends Block<T> {
   }
 
   protected override begin(): void {
+    this.host = this.fiber as Fiber
     this.stage = BODY
     this.gone = null
     this.failures = []

@@ -25,7 +25,7 @@ import type { Scope } from './scope.js'
 import { queueError, requestStop } from './stop.js'
 import { emit, tapped } from './tap.js'
 
-/** What children hang on: a fiber, or a scope inside one. `fiber` is the fiber itself, or the one that runs the scope. */
+/** What children hang on: a fiber, or a scope inside one. `host` is the fiber itself, or the one that runs the scope. */
 export type Owner = Fiber<any, any> | Scope<any>
 
 /** Someone who waits for a fiber to end. Nodes of a doubly linked list, so leaving is cheap. */
@@ -127,7 +127,7 @@ export function keepBeside(fiber: Fiber, first: unknown, later: unknown): void {
 
 /** Asks every child of `owner` to end, newest first; all share one signal and one deadline (S03). */
 export function stopChildren(owner: Owner, grace?: number): void {
-  const fiber = owner.fiber as Fiber
+  const fiber = owner.host as Fiber
   const now = fiber.runtime.now()
   const cause = fiber.stopSignal
   const reason = cause?.reason ?? `${fiber.path} ended`
@@ -158,7 +158,7 @@ function die(fiber: Fiber): void {
     fiber._phase = OVER
     if (!fiber.cold?.raw) runtime.alive--
     unlink(fiber)
-    const heard = tellObservers(fiber, owner === null ? null : (owner.fiber as Fiber))
+    const heard = tellObservers(fiber, owner === null ? null : (owner.host as Fiber))
     fiber.cold?.release(fiber)
     if (fiber.how === ERROR) {
       if (fiber.isIsolated ? heard === NOBODY : heard !== PARENT) bubble(fiber, owner)
@@ -168,7 +168,7 @@ function die(fiber: Fiber): void {
       return
     }
     if (owner.newest !== null) return
-    if (owner.fiber !== owner) {
+    if (owner.host !== owner) {
       ;(owner as Scope<any>).emptied()
       return
     }
@@ -180,7 +180,7 @@ function die(fiber: Fiber): void {
 /** A child was taken away rather than ended: its old owner may have waited for just that. */
 export function childLeft(owner: Owner): void {
   if (owner.newest !== null) return
-  if (owner.fiber !== owner) (owner as Scope<any>).emptied()
+  if (owner.host !== owner) (owner as Scope<any>).emptied()
   else if (owner._phase === CLOSING) die(owner as Fiber)
 }
 
@@ -215,8 +215,8 @@ function bubble(fiber: Fiber, owner: Owner | null): void {
     const receiver = runtime.receiverOf(fiber)
     if (receiver !== null) raiseFromChild(receiver, error)
     else if (fiber.cold?.raw || fiber.cold?.outOfBand) reportUnobserved(fiber, 'main is over')
-  } else if (owner.fiber !== owner) {
-    if (markReceived(error, owner.fiber as Fiber)) (owner as Scope<any>).childFailed(error)
+  } else if (owner.host !== owner) {
+    if (markReceived(error, owner.host as Fiber)) (owner as Scope<any>).childFailed(error)
   } else raiseFromChild(owner as Fiber, error)
 }
 
