@@ -21,19 +21,13 @@ import { virtual } from 'polyphony/testing'
 
 main(function* () {
   title('polyphony: a tour of fibers, about fifteen seconds')
-  yield* show(sideBySide, 'Fibers work side by side. spin() starts one and returns it; yield* waits for it.')
-  yield* show(timeOut, 'A time-out ends the block, not the fiber. No AbortController, no left-over work.')
+  yield* show(sideBySide, 'Fibers work side by side. spin() starts one, yield* waits for it.')
+  yield* show(timeOut, 'A time-out ends the block, not the fiber, and leaves no work behind.')
   yield* show(stopping, 'A stop lets finally wait until it is done. The code after it never runs.')
-  yield* show(
-    restarting,
-    'A fiber can be restarted. It stays the same handle, so whoever holds it still does.',
-  )
-  yield* show(errors, 'An error travels up the tree, stops the siblings first, and says where it came from.')
-  yield* show(liveTree, 'The tree is there to look at, at any moment: who lives, and what each waits for.')
-  yield* show(
-    deadlock,
-    'When nothing can go on any more, you are told who waits for whom. (In a test world.)',
-  )
+  yield* show(restarting, 'A fiber can be restarted. Whoever holds its handle still holds it.')
+  yield* show(errors, 'An error stops the siblings, travels up, and knows where it came from.')
+  yield* show(liveTree, 'The tree can be seen at any moment: who lives, what each waits for.')
+  yield* show(deadlock, 'When nothing can go on, you are told who waits for what (in a test here).')
   const { switches, fibers, timers } = runtimeStats()
   title(`The end: ${switches} switches. Still alive: ${fibers} fiber (this one), ${timers} timers.`)
   print(`  Next: ${bold('README.md')}, then ${bold('docs/semantics.md')} for the promises behind this.\n`)
@@ -125,7 +119,8 @@ function* errors() {
       spin('metrics', metrics)
     })
   } catch (error) {
-    say(`caught "${(error as Error).message}", from ${errorFiber(error)?.path}`)
+    const { message } = error as Error
+    say(`caught "${message}", from ${errorFiber(error)?.path}`)
   }
 }
 
