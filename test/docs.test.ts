@@ -58,6 +58,18 @@ test('links between the documents lead somewhere', () => {
   }
 })
 
+test('the files that the documents name are there', () => {
+  for (const document of documents()) {
+    for (const [, name = ''] of prose(document).matchAll(/`([\w/-]+\.ts)`/g)) {
+      const places = [name, `src/${name}`, `src/core/${name}`]
+      assert.ok(
+        places.some((path) => existsSync(join(root, path))),
+        `${document} names ${name}`,
+      )
+    }
+  }
+})
+
 /** A document without its code. */
 function prose(document: string): string {
   return readFileSync(join(root, document), 'utf8').replaceAll(/^```.*?^```$/gms, '')
