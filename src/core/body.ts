@@ -17,9 +17,11 @@ export type Returned<R> =
     ? R
     : R extends PromiseLike<any>
       ? Refused<'a body must not be async: write function* and yield* until(promise)'>
-      : R extends Iterator<any, any, any>
-        ? Refused<'this generator yields something that is not an op: write yield* instead of yield'>
-        : R
+      : R extends AsyncIterator<any, any, any>
+        ? Refused<'a body must not be async: write function* and yield* until(promise)'>
+        : R extends Iterator<any, any, any>
+          ? Refused<'this generator yields something that is not an op: write yield* instead of yield'>
+          : R
 /** What running a body gives. */
 export type Result<R> = R extends Op<infer T> ? T : R
 

@@ -6,7 +6,7 @@ import { callSite, debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
 import { notInFiber } from './gate.js'
 import { AwaitOp, awaitAll, JoinOp, joinAll, selectFirst } from './observe.js'
-import { current, describe, type Op, type Routine } from './op.js'
+import { current, describe, type Op, type Routine, type Switchpoint } from './op.js'
 import { makeOutcome, type Outcome } from './outcome.js'
 import * as P from './phase.js'
 import { FiberRecord } from './record.js'
@@ -155,7 +155,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   // ---- waiting for it
 
   /** `yield* fiber` waits for the end and gives the value (S31). */
-  [Symbol.iterator](): AwaitOp<T> {
+  [Symbol.iterator](): Iterator<Switchpoint, T, unknown> {
     return new AwaitOp<T>(this)
   }
 

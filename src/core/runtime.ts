@@ -134,7 +134,7 @@ export class Runtime {
       this.turning = false
       this.awake = queue.size > 0
       if (this.awake) this.backend.yieldTurn()
-      else this.backend.idle(this.timers.next)
+      this.backend.rest(this.timers.next)
     }
   }
 
@@ -156,7 +156,7 @@ export class Runtime {
     this.batchStart = this.lastCheck = this.backend.now()
   }
 
-  /** The timer that `idle` asked for has come. */
+  /** The timer that `rest` asked for has come. */
   ring(): void {
     this.loopTurned()
     this.timers.fire(this.batchStart)
@@ -178,12 +178,12 @@ export class Runtime {
 
   addTimer(node: TimerNode, time: number): void {
     this.timers.add(node, time)
-    if (!this.turning) this.backend.idle(this.timers.next)
+    if (!this.turning) this.backend.rest(this.timers.next)
   }
 
   removeTimer(node: TimerNode): void {
     this.timers.remove(node)
-    if (!this.turning) this.backend.idle(this.timers.next)
+    if (!this.turning) this.backend.rest(this.timers.next)
   }
 
   /** An op waits for the outside: the process must not end, and this is no deadlock (S64). */

@@ -54,21 +54,24 @@ export function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[
   const body = rest[0] as () => unknown
   const args = rest.length > 1 ? rest.slice(1) : NO_ARGS
   if (typeof first === 'string') {
-    const fiber = spawn(parent, body, args)
-    fiber.givenName = first
-    return fiber
+    return spawn(parent, body, args, first)
   }
   if (typeof first !== 'object' || first === null) {
     throw new BadArgument(`spin() needs a function* to run, got ${show(first)}`)
   }
   const options = checkOptions(first as SpinOptions, OPTION_NAMES, 'spin()')
   checkGrace(options.grace)
-  const fiber = spawn(parent, body, args)
+  const fiber = spawn(parent, body, args, options.name)
   applyOptions(fiber, options)
   return fiber
 }
 
-function spawn(parent: Fiber, body: (...args: any[]) => unknown, args: readonly unknown[]): Fiber {
+function spawn(
+  parent: Fiber,
+  body: (...args: any[]) => unknown,
+  args: readonly unknown[],
+  name?: string,
+): Fiber {
   checkBody(body, 'spin()')
   if (parent._phase >= FORCED) {
     const why = parent._phase === FORCED ? 'is being forced to end' : 'is over'
@@ -76,6 +79,7 @@ function spawn(parent: Fiber, body: (...args: any[]) => unknown, args: readonly 
   }
   const { runtime } = parent
   const fiber = new Fiber(body, args, runtime, parent)
+  if (name !== undefined) fiber.givenName = name
   link(fiber, parent === current ? innermostScope(parent) : parent)
   runtime.alive++
   if (tapped) emit('spin', fiber)
@@ -100,6 +104,7 @@ export function spinRoot(
   checkBody(body, options.outOfBand ? 'Fiber.outOfBand()' : `${options.name ?? 'run'}()`)
   checkGrace(options.grace)
   const fiber = new Fiber(body, NO_ARGS, runtime, null)
+  fiber.givenName = options.name
   runtime.roots.add(fiber)
   runtime.alive++
   if (options.outOfBand) fiber.coldRecord().outOfBand = true
@@ -110,7 +115,6 @@ export function spinRoot(
 }
 
 function applyOptions(fiber: Fiber, options: SpinOptions): void {
-  if (options.name !== undefined) fiber.givenName = options.name
   if (options.grace !== undefined) fiber.grace = options.grace
   if (options.link === false) fiber.coldRecord().isolated = true
   if (options.signal !== undefined) stopOnAbort(fiber, options.signal)

@@ -12,6 +12,7 @@ export class NodeBackend implements Backend {
   private timeout: NodeJS.Timeout | null = null
   private armedFor = Infinity
   private isRef = false
+  private isYielding = false
   private keepAlive: NodeJS.Timeout | null = null
   private readonly turn: () => void
   private readonly turnFromLoop: () => void
@@ -20,6 +21,7 @@ export class NodeBackend implements Backend {
   constructor(runtime: Runtime) {
     this.turn = () => runtime.turn()
     this.turnFromLoop = () => {
+      this.isYielding = false
       runtime.loopTurned()
       runtime.turn()
     }
@@ -39,11 +41,13 @@ export class NodeBackend implements Backend {
   }
 
   yieldTurn(): void {
+    if (this.isYielding) return
+    this.isYielding = true
     setImmediate(this.turnFromLoop)
   }
 
   /** On cancel the timer stays armed, it only lets go of the process: most time-outs never fire. */
-  idle(next: number): void {
+  rest(next: number): void {
     if (next < this.armedFor) this.arm(next)
     const needed = next !== Infinity
     if (this.timeout !== null && needed !== this.isRef) {

@@ -30,7 +30,7 @@ export class VirtualBackend implements Backend {
     this.onWake?.()
   }
   yieldTurn(): void {}
-  idle(): void {}
+  rest(): void {}
   hold(): void {}
   report(report: Report): void {
     this.reports.push(report)
@@ -55,7 +55,7 @@ export class World {
     this.runtime = new Runtime(() => this.backend)
     this.runtime.policy = options.policy ?? null
     this.runtime.probe = options.probe ?? null
-    this.maxSwitches = options.maxSwitches ?? 10_000_000
+    this.maxSwitches = options.maxSwitches ?? 1_000_000
     this.root = spinRoot(this.runtime, body, { name: 'main' })
     this.runtime.main = this.root
   }
