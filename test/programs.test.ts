@@ -268,7 +268,7 @@ describe('starvation', { concurrency: 2 }, () => {
 
 describe('memory', { concurrency: 1 }, () => {
   for (const [kind, promise] of Object.entries({
-    spins: 'S04 a finished child is forgotten at once: half a million spins, flat heap',
+    spins: 'S04 a finished child is forgotten at once: a million spins, flat heap',
     unawaited: 'S04 children that nobody awaits are forgotten too',
     sleeps: 'sleeps that were stopped leave nothing behind',
     timeouts: 'time-outs that did not fire leave nothing behind',

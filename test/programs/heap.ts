@@ -3,7 +3,7 @@
 import { type Fiber, main, moveOnAfter, receive, sleep, snooze, spin } from 'polyphony'
 
 const ROUNDS = 10
-const EACH = 50_000
+const EACH = 100_000
 
 function heapUsed(): number {
   gc?.()
@@ -89,6 +89,6 @@ main(function* () {
   const before = heapUsed()
   for (let round = 0; round < ROUNDS; round++) yield* body(EACH)
   const grown = heapUsed() - before
-  // One byte kept for each of half a million would already show.
+  // One byte kept for each of a million would already show.
   console.log(grown < 200_000 ? 'flat' : `grew by ${grown} bytes`)
 })

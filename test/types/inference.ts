@@ -1,0 +1,129 @@
+// What is inferred: the results of bodies, plain and generator, through every construct.
+
+import {
+  after,
+  cancelAfter,
+  createLocal,
+  ensure,
+  every,
+  Fiber,
+  moveOnAfter,
+  type Op,
+  type Outcome,
+  type Routine,
+  type Running,
+  receive,
+  run,
+  scope,
+  shield,
+  sleep,
+  spin,
+  suspend,
+  until,
+} from 'polyphony'
+import { expectType } from './equal.js'
+
+function* half(n: number) {
+  yield* sleep(1)
+  return n / 2
+}
+function* words(...list: string[]): Routine<string[]> {
+  yield* sleep(1)
+  return list
+}
+
+// spin: of a generator function, a plain function, a function that returns an op; with and without a name
+expectType<Fiber<number>>()(spin(half, 4))
+expectType<Fiber<number>>()(spin('half', half, 4))
+expectType<Fiber<number>>()(spin({ name: 'half', link: false }, half, 4))
+expectType<Fiber<string[]>>()(spin(words, 'a', 'b'))
+expectType<Fiber<string>>()(spin(() => 'plain'))
+expectType<Fiber<void>>()(spin(() => sleep(1)))
+expectType<Fiber<void>>()(spin(function* () {}))
+expectType<Fiber<number>>()(Fiber.current.spin(half, 4))
+
+// run: a promise of the result that can be stopped
+expectType<Running<number>>()(run(() => half(4)))
+expectType<Running<string>>()(run(() => 'plain'))
+expectType<Promise<Outcome<string>>>()(run(() => 'plain').stop())
+expectType<Fiber<string>>()(run(() => 'plain').fiber)
+
+// blocks
+expectType<Op<number>>()(scope(() => half(4)))
+expectType<Op<string>>()(
+  scope(function* () {
+    yield* sleep(1)
+    return 'done'
+  }),
+)
+expectType<Op<number | undefined>>()(moveOnAfter(10, () => half(4)))
+expectType<Op<number | string>>()(moveOnAfter(10, () => half(4), 'too late' as string))
+expectType<Op<number | null>>()(moveOnAfter(10, () => half(4), null))
+expectType<Op<number | string>>()(moveOnAfter(10, () => half(4), { value: 'too late' as string, grace: 5 }))
+expectType<Op<number>>()(cancelAfter(10, () => half(4)))
+expectType<Op<number>>()(cancelAfter(10, () => half(4), 'too late'))
+expectType<Op<number>>()(cancelAfter(10, () => half(4), RangeError))
+expectType<Op<number>>()(shield(() => half(4)))
+expectType<Op<number>>()(
+  ensure(
+    () => half(4),
+    () => sleep(1),
+  ),
+)
+moveOnAfter(10, function* (timeout) {
+  expectType<number>()(timeout.remaining)
+  timeout.extend(10)
+  timeout.reset()
+  yield* sleep(1)
+})
+
+// time
+expectType<Op<void>>()(sleep(1))
+expectType<Op<never>>()(sleep())
+expectType<Fiber<number>>()(after(10, () => half(4)))
+expectType<Op<void>>()(every(10, () => console.log('tick')))
+
+// promises
+expectType<Op<number>>()(until(Promise.resolve(1)))
+expectType<Op<string>>()(until((signal) => Promise.resolve(String(signal.aborted))))
+
+// fiber-local values
+expectType<string>()(createLocal('default').get())
+
+// inside a body, yield* gives what the op promises
+spin(function* () {
+  expectType<number>()(yield* half(4))
+  expectType<number>()(yield* spin(half, 4))
+  expectType<number>()(yield* spin(half, 4).await())
+  expectType<Outcome<number>>()(yield* spin(half, 4).join())
+  expectType<Outcome<number>>()(yield* spin(half, 4).stop())
+  expectType<string>()(yield* suspend<string>())
+  expectType<{ n: number }>()(yield* receive<{ n: number }>())
+
+  const [n, list, text] = yield* Fiber.await(
+    spin(half, 4),
+    spin(words, 'a'),
+    spin(() => 'x'),
+  )
+  expectType<number>()(n)
+  expectType<string[]>()(list)
+  expectType<string>()(text)
+
+  const fibers: Fiber<number>[] = [1, 2, 3].map((i) => spin(half, i))
+  expectType<number[]>()(yield* Fiber.await(...fibers))
+
+  const [winner, value] = yield* Fiber.select(spin(half, 1), spin(half, 2))
+  expectType<Fiber<number>>()(winner)
+  expectType<number>()(value)
+})
+
+// an outcome is told apart by its type
+declare const outcome: Outcome<number>
+if (outcome.type === 'value') expectType<number>()(outcome.value)
+if (outcome.type === 'error') expectType<unknown>()(outcome.error)
+
+// messages are typed by the second parameter of Fiber
+declare const counter: Fiber<void, 'up' | 'down'>
+expectType<boolean>()(counter.send('up'))
+// @ts-expect-error: not a message it knows
+counter.send('sideways')
