@@ -1,0 +1,112 @@
+// Tries the package as a user gets it: packs it, installs the tarball into an empty TypeScript project, compiles that
+// with Node's and with a bundler's way of finding modules, and runs what comes out. Needs no network; leaves nothing behind.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+
+const PROGRAM = `
+import { Fiber, type Op, moveOnAfter, run, sleep, spin } from 'polyphony'
+import { virtual } from 'polyphony/testing'
+
+function* half(n: number) {
+  yield* sleep(1)
+  return n / 2
+}
+const answer: number = await run(function* () {
+  const [a, b] = yield* Fiber.await(spin(half, 80), spin(half, 4))
+  return a + b
+})
+const forever: Op<string> = moveOnAfter(3_600_000, () => sleep(), 'an hour later')
+console.log(answer, await virtual(() => forever))
+`
+const OUTPUT = '42 an hour later\n'
+
+/** How users find modules. Node's types come from here; a bundler's project has those of the browser instead. */
+const PROJECTS = {
+  node16: {
+    module: 'node16',
+    moduleResolution: 'node16',
+    types: ['node'],
+    lib: ['ES2023', 'ESNext.Disposable'],
+  },
+  bundler: {
+    module: 'esnext',
+    moduleResolution: 'bundler',
+    types: [],
+    lib: ['ES2023', 'ESNext.Disposable', 'DOM'],
+  },
+}
+
+const tsc = resolve('node_modules/typescript/bin/tsc')
+const typeRoots = [resolve('node_modules/@types')]
+const home = mkdtempSync(join(tmpdir(), 'polyphony-pack-'))
+try {
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', home], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const tarball = readdirSync(home).find((name) => name.endsWith('.tgz'))
+  if (tarball === undefined) throw new Error('npm pack made no tarball')
+  const project = join(home, 'project')
+  install(project, join(home, tarball))
+  for (const [name, options] of Object.entries(PROJECTS)) {
+    compile(project, name, options)
+    const said = node([`${name}/main.js`], project)
+    if (said !== OUTPUT) throw new Error(`${name}: expected ${OUTPUT}, got ${said}`)
+    console.log(`pack: compiles and runs with ${name} resolution`)
+  }
+} finally {
+  rmSync(home, { recursive: true, force: true })
+}
+
+function install(project, tarball) {
+  mkdirSync(project)
+  writeFileSync(
+    join(project, 'package.json'),
+    JSON.stringify({ name: 'empty', private: true, type: 'module' }),
+  )
+  writeFileSync(join(project, 'main.ts'), PROGRAM)
+  const quiet = ['--offline', '--no-audit', '--no-fund', '--silent']
+  execFileSync('npm', ['install', ...quiet, tarball], {
+    cwd: project,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const installed = readdirSync(join(project, 'node_modules')).filter((name) => !name.startsWith('.'))
+  if (installed.join() !== 'polyphony')
+    throw new Error(`it must not depend on anything, but there are: ${installed}`)
+  for (const path of ['dist/index.js', 'dist/index.d.ts', 'src/index.ts', 'LICENSE']) {
+    if (!existsSync(join(project, 'node_modules/polyphony', path)))
+      throw new Error(`${path} is not in the package`)
+  }
+  for (const path of ['test', 'build', 'scripts', 'node_modules']) {
+    if (existsSync(join(project, 'node_modules/polyphony', path)))
+      throw new Error(`${path} does not belong in the package`)
+  }
+}
+
+/** Strict, and with the declarations of the package checked too. */
+function compile(project, name, options) {
+  const compilerOptions = {
+    target: 'es2022',
+    strict: true,
+    skipLibCheck: false,
+    outDir: name,
+    typeRoots,
+    ...options,
+  }
+  const config = `tsconfig.${name}.json`
+  writeFileSync(join(project, config), JSON.stringify({ compilerOptions, include: ['main.ts'] }))
+  node([tsc, '-p', config], project)
+}
+
+function node(args, cwd) {
+  try {
+    return execFileSync(process.execPath, args, {
+      cwd,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+  } catch (error) {
+    throw new Error(`node ${args.join(' ')} failed:\n${error.stdout}`)
+  }
+}
