@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { Fiber, moveOnAfter, receive, sleep, snooze, spin, suspend, until } from 'polyphony'
+import { virtual } from 'polyphony/testing'
+
+describe('virtual', () => {
+  it('runs a body and gives its result, however long it sleeps', async () => {
+    const started = performance.now()
+    const result = await virtual(function* () {
+      for (let day = 0; day < 7; day++) yield* sleep(24 * 3_600_000)
+      return 'a week later'
+    })
+    assert.equal(result, 'a week later')
+    assert.ok(performance.now() - started < 10_000)
+  })
+
+  it('takes a plain body', async () => {
+    assert.equal(await virtual(() => 42), 42)
+    assert.equal(await virtual(() => sleep(1000)), undefined)
+  })
+
+  it('rejects with the error of the body', async () => {
+    const error = new Error('mine')
+    const failing = virtual(function* () {
+      yield* sleep(1)
+      throw error
+    })
+    await assert.rejects(failing, (thrown) => thrown === error)
+  })
+
+  it('rejects when nothing can ever happen again, and says who waits for what', async () => {
+    const stuck = virtual(function* () {
+      yield* spin('culprit', () => receive())
+    })
+    await assert.rejects(stuck, (error: Error & { code: string }) => {
+      assert.equal(error.code, 'DEADLOCK')
+      assert.match(error.message, /culprit.*waiting for receive\(\)/)
+      return true
+    })
+  })
+
+  it('rejects when something is left behind', async () => {
+    const leaking = virtual(function* () {
+      Fiber.outOfBand(() => sleep())
+      yield* snooze()
+    })
+    await assert.rejects(leaking, (error: Error & { code: string }) => {
+      assert.equal(error.code, 'LEAK')
+      assert.match(error.message, /1 fibers/)
+      return true
+    })
+  })
+
+  it('S64 a bare suspend() in main returns when all else is done (decision 5)', () =>
+    virtual(function* () {
+      const log: string[] = []
+      spin(function* () {
+        yield* sleep(1000)
+        log.push('woke up')
+      })
+      assert.equal(yield* suspend(), undefined)
+      assert.deepEqual(log, ['woke up'])
+    }))
+
+  it('serves promises before time jumps past them', () =>
+    virtual(function* () {
+      const soon = new Promise((resolve) => setImmediate(resolve, 'came'))
+      assert.equal(yield* moveOnAfter(1000, () => until(soon), 'timed out'), 'came')
+    }))
+
+  it('lets time pass while a promise does not come', () =>
+    virtual(function* () {
+      const never = new Promise(() => {})
+      assert.equal(yield* moveOnAfter(1000, () => until(never), 'timed out'), 'timed out')
+    }))
+
+  it('refuses unknown options by name', async () => {
+    await assert.rejects(
+      virtual(() => 1, { speed: 2 } as never),
+      /speed/,
+    )
+  })
+
+  it('many worlds at once do not meet', async () => {
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        virtual(function* () {
+          yield* until(Promise.resolve())
+          yield* sleep(n * 1000)
+          return n
+        }),
+      ),
+    )
+    assert.deepEqual(
+      results,
+      Array.from({ length: 20 }, (_, n) => n),
+    )
+  })
+})
+
+describe('seeds', () => {
+  /** The order in which five fibers of three steps each run. */
+  async function order(seed: number): Promise<string> {
+    const log: string[] = []
+    await virtual(
+      function* () {
+        const fibers = Array.from({ length: 5 }, (_, n) =>
+          spin(function* () {
+            for (let i = 0; i < 3; i++) {
+              log.push(`${n}`)
+              yield* snooze()
+            }
+          }),
+        )
+        yield* Fiber.await(...fibers)
+      },
+      { seed },
+    )
+    return log.join('')
+  }
+
+  it('the same seed gives the same order', async () => {
+    for (let seed = 1; seed <= 10; seed++) assert.equal(await order(seed), await order(seed))
+  })
+
+  it('different seeds give different orders, but everything runs', async () => {
+    const orders = new Set<string>()
+    for (let seed = 1; seed <= 20; seed++) orders.add(await order(seed))
+    assert.ok(orders.size >= 15, `only ${orders.size} orders`)
+    for (const one of orders) assert.equal([...one].sort().join(''), '000111222333444')
+  })
+})

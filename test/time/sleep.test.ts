@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { after, Fiber, moveOnAfter, sleep, snooze, spin } from 'polyphony'
+import { virtual } from 'polyphony/testing'
+import { clock } from './clock.js'
+
+describe('sleep', () => {
+  it('takes exactly as long as it says', () =>
+    virtual(function* () {
+      const now = clock()
+      yield* sleep(250)
+      assert.equal(now(), 250)
+      yield* sleep(0.5)
+      assert.equal(now(), 250.5)
+    }))
+
+  it('of 0 lets others run, and takes no time', () =>
+    virtual(function* () {
+      const now = clock()
+      let ran = false
+      spin(() => {
+        ran = true
+      })
+      yield* sleep(0)
+      assert.equal(ran, true)
+      assert.equal(now(), 0)
+    }))
+
+  it('wakes sleepers in the order of their time, not of their start', () =>
+    virtual(function* () {
+      const log: number[] = []
+      const sleepers = [30, 10, 20].map((ms) =>
+        spin(function* () {
+          yield* sleep(ms)
+          log.push(ms)
+        }),
+      )
+      yield* Fiber.await(...sleepers)
+      assert.deepEqual(log, [10, 20, 30])
+    }))
+
+  it('that is stopped ends at once', () =>
+    virtual(function* () {
+      const now = clock()
+      const sleeper = spin(() => sleep(10_000))
+      yield* sleep(5)
+      assert.deepEqual(yield* sleeper.stop('early'), { type: 'stopped', value: 'early' })
+      assert.equal(now(), 5)
+    }))
+
+  it('without a number waits until it is stopped', () =>
+    virtual(function* () {
+      const now = clock()
+      assert.equal(yield* moveOnAfter(1_000_000, () => sleep(), 'over'), 'over')
+      assert.equal(now(), 1_000_000)
+    }))
+
+  it('refuses durations that cannot be meant', () =>
+    virtual(function* () {
+      for (const wrong of [-1, Number.NaN, Infinity, 2 ** 31, '10', null]) {
+        assert.throws(() => sleep(wrong as number), { code: 'BAD_ARGUMENT' }, String(wrong))
+      }
+      yield* snooze()
+    }))
+
+  it('is one wait: the same op cannot be waited for by two fibers at once', () =>
+    virtual(function* () {
+      const op = sleep(10)
+      const first = spin(() => op)
+      yield* snooze()
+      const second = spin({ link: false }, function* () {
+        yield* op
+      })
+      const outcome = yield* second.join()
+      assert.equal(outcome.type === 'error' && (outcome.error as { code: string }).code, 'BAD_ARGUMENT')
+      yield* first // it is not harmed
+    }))
+})
+
+describe('after', () => {
+  it('runs its body later, in a child', () =>
+    virtual(function* () {
+      const now = clock()
+      const fiber = after(100, () => now())
+      assert.equal(fiber.parent, Fiber.current)
+      assert.equal(yield* fiber, 100)
+    }))
+
+  it('that is stopped never runs its body', () =>
+    virtual(function* () {
+      let ran = false
+      const fiber = after(100, () => {
+        ran = true
+      })
+      yield* sleep(50)
+      yield* fiber.stop()
+      yield* sleep(100)
+      assert.equal(ran, false)
+    }))
+})
+
+describe('equal times', () => {
+  it('S68 deadlines fire in the order they were set, so a time-out around an equally long sleep wins', () =>
+    virtual(function* () {
+      assert.equal(yield* moveOnAfter(5, () => sleep(5), 'timed out'), 'timed out')
+    }))
+
+  it('S68 a sleep that was set before an equal time-out is over first', () =>
+    virtual(function* () {
+      const log: string[] = []
+      const sleeper = spin(function* () {
+        yield* sleep(5)
+        log.push('slept')
+      })
+      const limited = spin(function* () {
+        yield* snooze() // the sleeper has entered its sleep, in whatever order the two began
+        yield* snooze()
+        yield* moveOnAfter(5, () => sleep())
+        log.push('timed out')
+      })
+      yield* Fiber.await(sleeper, limited)
+      assert.deepEqual(log, ['slept', 'timed out'])
+    }))
+})
