@@ -61,8 +61,7 @@ describe('exit codes', { concurrency: 2 }, () => {
 
   test('S45 exit(n) lets cleanup wait, then exits with n', async () => {
     const { code, stdout, stderr } = await program('exit-codes', ['exit'])
-    assert.deepEqual([code, stderr], [7, ''])
-    assert.deepEqual(stdout.split('\n').sort(), ['', 'main cleaned up', 'worker cleaned up'])
+    assert.deepEqual([code, stdout, stderr], [7, lines('main cleaned up', 'worker cleaned up'), ''])
   })
 
   test('S45 exit(n) works from any fiber', async () => {

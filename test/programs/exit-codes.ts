@@ -1,4 +1,4 @@
-// One program for each way to end: node exit-codes.js value | error | exit | exit-cleanup-fails | non-error
+// One program for each way to end: node exit-codes.js value | error | exit | ...
 
 import { exit, main, sleep, spin, suspend } from 'polyphony'
 
@@ -41,7 +41,7 @@ const programs: Record<string, () => Generator<any, unknown, any>> = {
     }
   },
 
-  // S26: the error strikes main before or during its stop; either way it is what people must hear of.
+  /** An error outweighs the stop that exit makes: people must hear of it. */
   *'exit-cleanup-fails'() {
     try {
       exit(7)

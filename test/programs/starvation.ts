@@ -16,6 +16,7 @@ import {
 } from 'polyphony'
 
 const ROUND_TRIPS = 20
+const SLEEPS = 40
 
 const hogs: Record<string, () => void> = {
   /** Each lets the others run, but there is always another. */
@@ -103,14 +104,14 @@ main(function* () {
   console.log('socket: all round trips')
 
   let latest = 0
-  for (let i = 0; i < ROUND_TRIPS; i++) {
+  for (let i = 0; i < SLEEPS; i++) {
     const due = performance.now() + 5
     yield* sleep(5)
     latest = Math.max(latest, performance.now() - due)
   }
   console.log('timer: all fired')
   // 10 ms plus the longest steps is the promise; the rest is room for a busy machine.
-  console.log(latest < 100 ? 'timer: in time' : `timer: ${latest} ms late`)
+  console.log(latest < 250 ? 'timer: in time' : `timer: ${latest} ms late`)
   socket.destroy()
   server.close()
 })
