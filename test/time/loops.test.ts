@@ -91,8 +91,7 @@ describe('every', () => {
           log.push('not reached')
         }
       })
-      yield* snooze()
-      yield* snooze()
+      yield* sleep(1)
       yield* fiber.stop()
       assert.deepEqual(log, ['cleanup'])
     }))

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { after, Fiber, moveOnAfter, sleep, snooze, spin } from 'polyphony'
-import { virtual } from 'polyphony/testing'
+import { sequence, virtual } from 'polyphony/testing'
 import { clock } from './clock.js'
 
 describe('sleep', () => {
@@ -108,13 +108,14 @@ describe('equal times', () => {
   it('S68 a sleep that was set before an equal time-out is over first', () =>
     virtual(function* () {
       const log: string[] = []
+      const at = sequence(2)
       const sleeper = spin(function* () {
+        yield* at(0)
         yield* sleep(5)
         log.push('slept')
       })
       const limited = spin(function* () {
-        yield* snooze() // the sleeper has entered its sleep, in whatever order the two began
-        yield* snooze()
+        yield* at(1) // the other sleeps by now
         yield* moveOnAfter(5, () => sleep())
         log.push('timed out')
       })
