@@ -80,7 +80,7 @@ class CountingBackend implements Backend {
   yieldTurn() {
     this.yields++
   }
-  idle() {}
+  rest() {}
   hold() {}
   report() {}
 }
