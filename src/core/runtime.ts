@@ -73,12 +73,13 @@ export class Runtime {
   /** A turn runs, or one has been asked for. */
   private awake = false
   private turning = false
-  // The batch since the event loop last had its turn, counted in switches and in time:
+  // The batch since the event loop last had its turn, counted in switches and in time spent in turns:
   private batchEnd = BATCH_STEPS
   private nextCheck = 1
   private stride = 1
   private batchStart = 0
   private lastCheck = 0
+  private lastEnd = 0
 
   constructor(connect: (runtime: Runtime) => Backend) {
     this.backend = connect(this)
@@ -121,6 +122,8 @@ export class Runtime {
     this.turning = true
     this.turns++
     const { queue } = this
+    this.lastCheck = this.backend.now()
+    this.batchStart += this.lastCheck - this.lastEnd // time between turns is not ours
     try {
       while (queue.size > 0) {
         const fiber = this.policy === null ? queue.shift() : queue.take(this.policy(queue.size))
@@ -132,6 +135,7 @@ export class Runtime {
       setCurrent(outer)
       DONE.value = undefined
       this.turning = false
+      this.lastEnd = this.backend.now()
       this.awake = queue.size > 0
       if (this.awake) this.backend.yieldTurn()
       this.backend.rest(this.timers.next)
@@ -153,7 +157,7 @@ export class Runtime {
     this.batchEnd = this.switches + BATCH_STEPS
     this.nextCheck = this.switches + 1
     this.stride = 1
-    this.batchStart = this.lastCheck = this.backend.now()
+    this.batchStart = this.lastEnd = this.backend.now()
   }
 
   /** The timer that `rest` asked for has come. */

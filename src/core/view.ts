@@ -14,7 +14,7 @@ export interface FiberView {
   /** What it waits for. */
   readonly waitsFor: string | undefined
   /** Where the op it waits for was made; only in debug mode. */
-  readonly site: string | undefined
+  readonly site?: string
   readonly children: FiberView[]
 }
 
@@ -26,7 +26,8 @@ export function viewTrees(runtime: Runtime): FiberView[] {
 export function viewFiber(fiber: Fiber): FiberView {
   const { id, name, state, phase, waitsFor } = fiber
   const site = fiber.op === null ? undefined : opSite(fiber.op)
-  return { id, name, state, phase, waitsFor, site, children: fiber.children.map(viewFiber) }
+  const view = { id, name, state, phase, waitsFor, children: fiber.children.map(viewFiber) }
+  return site === undefined ? view : { ...view, site }
 }
 
 /** The trees as lines of text. Long families are cut. */

@@ -10,7 +10,7 @@ export interface Leaks {
   readonly pendingOps: number
   /** Listeners on the process, by event. */
   readonly listeners: Record<string, number>
-  /** What keeps the event loop alive, as Node names it; standard streams aside. */
+  /** What keeps the event loop alive, as Node names it; standard streams and what ends by itself aside. */
   readonly resources: string[]
 }
 
@@ -40,6 +40,6 @@ function nodeProbe(): Pick<Leaks, 'listeners' | 'resources'> {
   if (process?.getActiveResourcesInfo === undefined) return { listeners: {}, resources: [] }
   const listeners: Record<string, number> = {}
   for (const event of process.eventNames()) listeners[String(event)] = process.listenerCount(event as string)
-  const standard = /^(TTYWrap|PipeWrap|FSReqCallback|FSReqPromise)$/
+  const standard = /^(TTYWrap|PipeWrap|FSReqCallback|FSReqPromise|Immediate)$/
   return { listeners, resources: process.getActiveResourcesInfo().filter((name) => !standard.test(name)) }
 }
