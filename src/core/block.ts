@@ -24,6 +24,7 @@ import type { Fiber } from './fiber.js'
 import { gate, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
 import { current, DONE, type Op, SUSPENDED, type Switchpoint } from './op.js'
 import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, SIGNAL, UNWINDING } from './phase.js'
+import { Region } from './region.js'
 import { interrupt, reportOverdue } from './stop.js'
 import { SNOOZE } from './suspend.js'
 
@@ -32,14 +33,11 @@ const THROW = 1
 const RETURN = 2
 
 /** A region inside a fiber. Subclasses say what strikes, and what their end means. */
-export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknown> {
+export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchpoint, T, unknown> {
   /** @internal The fiber that runs it; null while not entered. */ fiber: Fiber | null = null
   /** @internal */ outer: Block<any> | null = null
-  /** @internal */ _phase = LIVE
   /** @internal How far it lets signals in. */ wall = OPEN
-  /** @internal Children, of a scope. */ newest: Fiber<any, any> | null = null
   /** @internal */ readonly grace: number | undefined
-  /** @internal The signal that ended it. */ protected signal: Stop | null = null
   /** @internal As a timer: first the time limit, then the deadline of the cleanup. */ time = 0
   /** @internal */ seq = 0
   /** @internal */ index = -1
@@ -55,6 +53,7 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
     grace: number | undefined,
     where: string,
   ) {
+    super()
     checkBody(body, where)
     this.grace = grace
     if (debugging) rememberOp(this, current)
@@ -92,11 +91,6 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
   }
   /** The block begins. */
   protected begin(): void {}
-  /** @internal Its signal is to be thrown now: says what, and changes the phase. */
-  struck(): unknown {
-    this._phase = UNWINDING
-    return this.signal
-  }
   /** The body ended with a value. */
   protected returned(value: unknown): IteratorResult<Switchpoint, T> {
     this.leave()
@@ -151,7 +145,7 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
     this.fiber = fiber
     this.outer = fiber.block
     this._phase = LIVE
-    this.signal = null
+    this.stopSignal = null
     this.swallows = 0
     this.forcedYields = 0
     fiber.block = this
@@ -259,15 +253,15 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
     const fiber = this.fiber as Fiber
     const now = fiber.runtime.now()
     this._phase = REQUESTED
-    this.signal = new Stop(undefined, reason, now, now + (this.grace ?? fiber.grace), false)
+    this.stopSignal = new Stop(undefined, reason, now, now + (this.grace ?? fiber.grace), false)
     interrupt(fiber)
   }
 
   /** @internal Starts counting the time that cleanup may take. */
   armDeadline(): void {
     const fiber = this.fiber as Fiber
-    if (this.index >= 0 || this.signal === null || this._phase === FORCED) return
-    fiber.runtime.addTimer(this, this.signal.deadline)
+    if (this.index >= 0 || this.stopSignal === null || this._phase === FORCED) return
+    fiber.runtime.addTimer(this, this.stopSignal.deadline)
   }
 
   /** @internal As a timer: the deadline of the cleanup. */
@@ -276,16 +270,12 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
   }
 
   /** @internal */
-  get signalThrown(): Stop | null {
-    return this.signal
-  }
-  /** @internal */
   swallowed(): number {
     return ++this.swallows
   }
   /** Whether the signal was thrown, and this is how it came out again (S66). */
   protected isOwn(error: unknown): boolean {
-    return this._phase >= UNWINDING && carries(error, this.signal)
+    return this._phase >= UNWINDING && carries(error, this.stopSignal)
   }
 }
 ;(Block.prototype as any)[BLOCK] = true

@@ -11,6 +11,7 @@ import { BadYield, NotInFiber, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { type BaseOp, describe, type Switchpoint } from './op.js'
 import { BUDGET, FORCED, LIVE, REQUESTED, SWALLOWS, UNWINDING } from './phase.js'
+import type { Region } from './region.js'
 import { force } from './stop.js'
 import { emit, tapped } from './tap.js'
 
@@ -33,7 +34,7 @@ export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'
   const runtime = fiber.runtime
   if (runtime.probe !== null) runtime.probe(fiber, op)
   if (isForced(fiber)) return REFUSED
-  if (fiber.errors !== null || findTarget(fiber) !== null) strikeIfReachable(fiber)
+  strikeIfReachable(fiber)
   const ending = endingRegion(fiber)
   if (ending !== null) {
     if (op.idle && ending._phase === UNWINDING && !isWalled(fiber, ending)) refuse(fiber, ending, op)
@@ -59,19 +60,14 @@ function strikeIfReachable(fiber: Fiber): void {
   if (errors !== null && canRaise(fiber)) {
     const { error } = errors.shift() as { error: unknown }
     if (errors.length === 0) fiber.errors = null
-    if (hasPending(fiber)) fiber.budget = 0
     throw error
   }
   const target = findTarget(fiber)
   if (target !== null) throw target.struck()
 }
 
-function hasPending(fiber: Fiber): boolean {
-  return fiber.errors !== null || endingRegion(fiber) !== null
-}
-
 /** The region whose signal strikes at this switchpoint, if any. */
-export function findTarget(fiber: Fiber): Block<any> | Fiber<any, any> | null {
+export function findTarget(fiber: Fiber): Region | null {
   let found: Block<any> | null = null
   for (let block = fiber.block; block !== null; block = block.outer) {
     if (block._phase === REQUESTED) found = block
@@ -89,7 +85,7 @@ export function canRaise(fiber: Fiber): boolean {
 }
 
 /** The innermost region that is on its way out, struck or not. */
-function endingRegion(fiber: Fiber): Block<any> | Fiber<any, any> | null {
+function endingRegion(fiber: Fiber): Region | null {
   for (let block = fiber.block; block !== null; block = block.outer) {
     if (block._phase !== LIVE) return block
   }
@@ -106,7 +102,7 @@ export function isForced(fiber: Fiber): boolean {
 }
 
 /** Whether a shield or ensure lies between the switchpoint and `region`. */
-function isWalled(fiber: Fiber, region: Block<any> | Fiber<any, any>): boolean {
+function isWalled(fiber: Fiber, region: Region): boolean {
   for (let block = fiber.block; block !== null && block !== region; block = block.outer) {
     if (block.wall !== OPEN) return true
   }
@@ -122,15 +118,11 @@ function armDeadlines(fiber: Fiber): void {
 }
 
 /** S17: an idle op while unwinding throws the signal again; the third time ends the patience. */
-function refuse(
-  fiber: Fiber,
-  region: Block<any> | Fiber<any, any>,
-  op: Pick<BaseOp<unknown>, 'describe'>,
-): void {
+function refuse(fiber: Fiber, region: Region, op: Pick<BaseOp<unknown>, 'describe'>): void {
   const runtime = fiber.runtime
   runtime.counts.refused++
   if (tapped) emit('refused', fiber, op)
-  if (region.swallowed() < SWALLOWS) throw region.signalThrown as Stop
+  if (region.swallowed() < SWALLOWS) throw region.stopSignal as Stop
   runtime.report({
     kind: 'forced',
     message:

@@ -4,10 +4,10 @@
 import type { Block } from './block.js'
 import { Cold } from './cold.js'
 import { debugging, rememberSpin } from './debug.js'
-import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import type { BaseOp } from './op.js'
-import { CLOSING, GRACE, LIVE, NONE, RUNNABLE, UNWINDING } from './phase.js'
+import { CLOSING, GRACE, NONE, RUNNABLE } from './phase.js'
+import { Region } from './region.js'
 import type { Ring } from './ring.js'
 import type { Runtime } from './runtime.js'
 import { Deadline, deadlineOf } from './stop.js'
@@ -15,13 +15,12 @@ import type { Observer, Owner } from './tree.js'
 
 let lastId = 0
 
-export abstract class FiberRecord {
+export abstract class FiberRecord extends Region {
   /** A number that no other fiber of this process has. */
   readonly id = ++lastId
   /** How long cleanup may wait when it is stopped, in milliseconds (S18). Children start with their parent's. */
   grace = GRACE
   /** @internal */ _state = RUNNABLE
-  /** @internal */ _phase = LIVE
   /** @internal What `value` means. */ how = NONE
   /** @internal Ops that may still finish at once; below 0 the next op goes through the gate (S09). */ budget: number
   /** @internal */ generator: Iterator<unknown> | null = null
@@ -29,11 +28,9 @@ export abstract class FiberRecord {
   op: BaseOp<any> | null = null
   /** @internal The answer of the op while alive, the result afterwards. */ value: unknown = undefined
   /** @internal Innermost block. */ block: Block<any> | null = null
-  /** @internal Set once a stop was asked for. */ stopSignal: Stop | null = null
   /** @internal To be thrown at the next switchpoints, in order of arrival (S26). */
   errors: { error: unknown; fromChild: boolean }[] | null = null
   /** @internal */ owner: Owner | null = null
-  /** @internal The children, newest first. */ newest: Fiber<any, any> | null = null
   /** @internal */ older: Fiber<any, any> | null = null
   /** @internal */ newer: Fiber<any, any> | null = null
   /** @internal */ lastObserver: Observer | null = null
@@ -49,6 +46,7 @@ export abstract class FiberRecord {
     /** @internal */ readonly runtime: Runtime,
     parent: FiberRecord | null,
   ) {
+    super()
     this.budget = runtime.freshBudget
     if (parent !== null) {
       this.grace = parent.grace
@@ -83,15 +81,6 @@ export abstract class FiberRecord {
     return this.cold
   }
 
-  /** @internal The signal is being thrown. */
-  struck(): Stop {
-    this._phase = UNWINDING
-    return this.stopSignal as Stop
-  }
-  /** @internal */
-  get signalThrown(): Stop | null {
-    return this.stopSignal
-  }
   /** @internal Another idle op was refused; how many by now. */
   swallowed(): number {
     return ++this.coldRecord().swallows

@@ -1,12 +1,12 @@
 // The stop ladder (S15-S21): ask, throw once, let cleanup wait until the deadline, then force, then abandon.
 // This file asks and forces; the throwing is done at switchpoints (gate), the abandoning by step.
 
-import type { Block } from './block.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { canRaise, findTarget } from './gate.js'
 import { abortOp, describe, withdraw } from './op.js'
 import { CLOSING, ERROR, FORCED, LIVE, NONE, REQUESTED, SIGNAL, STOPPED, WAITING } from './phase.js'
+import type { Region } from './region.js'
 import { emit, tapped } from './tap.js'
 import type { TimerNode } from './timers.js'
 import { bodyEnded } from './tree.js'
@@ -91,7 +91,7 @@ export function queueError(fiber: Fiber, error: unknown, fromChild: boolean): vo
 }
 
 /** The end of patience: no more waiting, every yield is answered by `return()` (S19). */
-export function force(region: Fiber<any, any> | Block<any>): void {
+export function force(region: Region): void {
   const fiber = region.fiber as Fiber
   if (region._phase >= FORCED) return
   region._phase = FORCED
@@ -150,7 +150,7 @@ export class Deadline implements TimerNode {
 }
 
 /** The grace of a region is over: says so, and forces it. */
-export function reportOverdue(region: Fiber<any, any> | Block<any>, fiber: Fiber): void {
+export function reportOverdue(region: Region, fiber: Fiber): void {
   const waiting = fiber.op === null ? 'running' : `waiting for ${describe(fiber.op)}`
   fiber.runtime.report({
     kind: 'forced',
