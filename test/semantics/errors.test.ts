@@ -23,10 +23,11 @@ import {
   suppressedErrors,
   suspend,
   tap,
+  type Routine,
 } from 'polyphony'
 import { explore, InjectedFailure, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 
-function* failAfter(ms: number, error: Error): Generator<any, never> {
+function* failAfter(ms: number, error: Error): Routine<never> {
   yield* sleep(ms)
   throw error
 }
@@ -203,7 +204,7 @@ describe('the first error wins', () => {
   it('S23 no schedule of two failing children and a failing body in a scope loses an error', () => {
     const { complete } = explore(function* () {
       const thrown: Error[] = []
-      function* failing(name: string): Generator<any, void> {
+      function* failing(name: string): Routine<void> {
         try {
           yield* snooze()
         } finally {
@@ -711,7 +712,7 @@ describe('unhandled', () => {
 
 describe('no error is lost in any schedule', () => {
   /** Runs fibers that throw each its own error, and checks that all of them are found somewhere. */
-  function conserve(scenario: (thrower: (name: string) => Error) => Generator<any, unknown[]>) {
+  function conserve(scenario: (thrower: (name: string) => Error) => Routine<unknown[]>) {
     return function* () {
       const thrown: Error[] = []
       const received = yield* scenario((name) => {
@@ -803,7 +804,7 @@ describe('no error is lost in any schedule', () => {
     explore(killed, { maxSchedules: 5_000 })
   })
 
-  function* family(): Generator<any, Outcome<unknown>[]> {
+  function* family(): Routine<Outcome<unknown>[]> {
     const parent = spin(function* () {
       const child = spin(() => sleep(5))
       const sibling = spin(function* () {
@@ -860,7 +861,7 @@ describe('no error is lost in any schedule', () => {
   })
 })
 
-function* throwsThe(op: Op<unknown>, expected: unknown): Generator<any, void> {
+function* throwsThe(op: Op<unknown>, expected: unknown): Routine<void> {
   let caught: unknown
   try {
     yield* op
@@ -870,7 +871,7 @@ function* throwsThe(op: Op<unknown>, expected: unknown): Generator<any, void> {
   assert.equal(caught, expected)
 }
 
-function* throwsA(op: Op<unknown>, expected: new () => Error): Generator<any, void> {
+function* throwsA(op: Op<unknown>, expected: new () => Error): Routine<void> {
   try {
     yield* op
   } catch (e) {

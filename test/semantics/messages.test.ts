@@ -18,11 +18,12 @@ import {
   tap,
   tryReceive,
   until,
+  type Routine,
 } from 'polyphony'
 import { explore, virtual } from 'polyphony/testing'
 
 /** Receives n messages and returns them. */
-function* collect(n: number): Generator<any, unknown[]> {
+function* collect(n: number): Routine<unknown[]> {
   const got: unknown[] = []
   while (got.length < n) got.push(yield* receive())
   return got

@@ -17,21 +17,22 @@ import {
   spin,
   suppressedErrors,
   suspend,
+  type Routine,
 } from 'polyphony'
 import { explore, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 
-function* valueAfter<T>(ms: number, value: T): Generator<any, T> {
+function* valueAfter<T>(ms: number, value: T): Routine<T> {
   yield* sleep(ms)
   return value
 }
 
-function* failAfter(ms: number, error: Error): Generator<any, never> {
+function* failAfter(ms: number, error: Error): Routine<never> {
   yield* sleep(ms)
   throw error
 }
 
 /** What an op throws. */
-function* thrownBy(op: Op<unknown>): Generator<any, any> {
+function* thrownBy(op: Op<unknown>): Routine<any> {
   try {
     yield* op
   } catch (e) {
@@ -386,7 +387,7 @@ describe('Fiber.select', () => {
     const { complete } = explore(function* () {
       const received: unknown[] = []
       const thrown: Error[] = []
-      function* failing(name: string): Generator<any, never> {
+      function* failing(name: string): Routine<never> {
         yield* snooze()
         const error = new Error(name)
         thrown.push(error)
