@@ -56,7 +56,7 @@ describe('mailboxes', () => {
           receiver.send(`${name}2`)
         })
       }
-      const got = yield* receiver
+      const got = yield* receiver.await()
       for (const name of ['a', 'b']) {
         assert.deepEqual(
           got.filter((m) => String(m).startsWith(name)),
@@ -79,7 +79,7 @@ describe('mailboxes', () => {
     virtual(function* () {
       const fiber = spin(collect, 10_000)
       for (let i = 0; i < 10_000; i++) fiber.send(i)
-      const got = yield* fiber
+      const got = yield* fiber.await()
       assert.ok(got.every((m, i) => m === i))
     }))
 
