@@ -168,7 +168,9 @@ describe('fiber-local values', () => {
     virtual(function* () {
       const color = createLocal('none')
       color.set('maker')
-      const raw = new Fiber(() => color.get())
+      const raw = new Fiber(function* () {
+        return color.get()
+      })
       color.set('later')
       assert.equal(yield* transfer(raw), 'maker')
     }))
