@@ -13,6 +13,7 @@ import {
   type Op,
   type Outcome,
   type Report,
+  type Routine,
   receive,
   run,
   scope,
@@ -23,7 +24,6 @@ import {
   suppressedErrors,
   suspend,
   tap,
-  type Routine,
 } from 'polyphony'
 import { explore, InjectedFailure, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 

@@ -7,6 +7,7 @@ import {
   Fiber,
   isStop,
   moveOnAfter,
+  type Routine,
   receive,
   receiveAllPending,
   run,
@@ -18,7 +19,6 @@ import {
   tap,
   tryReceive,
   until,
-  type Routine,
 } from 'polyphony'
 import { explore, virtual } from 'polyphony/testing'
 

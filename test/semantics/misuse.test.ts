@@ -106,7 +106,14 @@ describe('bodies', () => {
       const load = async () => {}
       const stream = async function* stream() {}
       for (const body of [load, stream]) {
-        for (const take of [spin, scope, shield, run, (b: any) => new Fiber(b), (b: any) => moveOnAfter(1, b)]) {
+        for (const take of [
+          spin,
+          scope,
+          shield,
+          run,
+          (b: any) => new Fiber(b),
+          (b: any) => moveOnAfter(1, b),
+        ]) {
           assert.throws(() => anything(take)(body), {
             code: 'BAD_ARGUMENT',
             message: new RegExp(`async function ${body.name}.*until\\(promise\\)`),
@@ -530,7 +537,15 @@ describe('durations', () => {
   })
 
   it('S18 rates and counts are checked too', () => {
-    for (const pace of [0, -1, Number.NaN, {}, { rate: 1, interval: 1 }, { rate: 1, count: -1 }, { rte: 1 }]) {
+    for (const pace of [
+      0,
+      -1,
+      Number.NaN,
+      {},
+      { rate: 1, interval: 1 },
+      { rate: 1, count: -1 },
+      { rte: 1 },
+    ]) {
       assert.throws(() => throttledLoop(anything(pace), () => {}), BadArgument, JSON.stringify(pace))
     }
   })
@@ -605,7 +620,10 @@ describe('the wrong moment', () => {
   it('S69 transfer, attachTo and until refuse what they cannot use', () =>
     virtual(function* () {
       for (const thing of [5, null, undefined, {}]) {
-        assert.ok((yield* thrownBy(scope(() => transfer(anything(thing))))) instanceof BadArgument, 'transfer')
+        assert.ok(
+          (yield* thrownBy(scope(() => transfer(anything(thing))))) instanceof BadArgument,
+          'transfer',
+        )
         assert.ok((yield* thrownBy(scope(() => until(anything(thing))))) instanceof BadArgument, 'until')
         const attach = () => Fiber.current.spin(() => {}).attachTo(anything(thing))
         assert.throws(attach, BadArgument, 'attachTo')

@@ -84,7 +84,8 @@ describe('completion wins', () => {
       }))
 
     // A killed fiber is forced at once, so that a body which ends in its own way counts as stopped.
-    const outcome = verb === 'kill' ? { type: 'stopped', value: undefined } : { type: 'value', value: 'value' }
+    const outcome =
+      verb === 'kill' ? { type: 'stopped', value: undefined } : { type: 'value', value: 'value' }
     it(`S34 the outcome if the body ends before the next switchpoint: ${verb}, ${outcome.type}`, () =>
       virtual(function* () {
         const door = new Door()

@@ -10,6 +10,7 @@ import {
   isStop,
   moveOnAfter,
   type Op,
+  type Routine,
   receive,
   shield,
   sleep,
@@ -17,7 +18,6 @@ import {
   spin,
   suppressedErrors,
   suspend,
-  type Routine,
 } from 'polyphony'
 import { explore, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 
