@@ -312,6 +312,30 @@ describe('Fiber.await', () => {
       }))
   }
 
+  it('S22 an error that one of the rest threw is not lost if the wait for the others is ended by a stop', () =>
+    virtual(function* () {
+      const [a, b] = [new Error('first'), new Error('of the rest')]
+      const waiter = spin(function* () {
+        const slow = spin(() =>
+          ensure(
+            () => sleep(),
+            () => sleep(50),
+          ),
+        )
+        const second = spin(() =>
+          ensure(
+            () => sleep(),
+            () => failAfter(5, b),
+          ),
+        )
+        yield* Fiber.await(slow, second, spin(failAfter, 5, a))
+      })
+      yield* sleep(20)
+      const outcome = yield* waiter.stop()
+      assert.ok(outcome.type === 'error')
+      assert.deepEqual(new Set(whole(outcome.error)), new Set([a, b]))
+    }))
+
   const together = function* () {
     const slow = spin(() =>
       ensure(
