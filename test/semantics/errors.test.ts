@@ -861,6 +861,160 @@ describe('no error is lost in any schedule', () => {
   })
 })
 
+describe('random programs', () => {
+  /** Numbers from 0 to n-1, the same for the same seed. */
+  function dice(seed: number): (n: number) => number {
+    let state = seed * 2654435761 + 1
+    return (n) => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+      return Math.floor((state / 2 ** 32) * n)
+    }
+  }
+
+  /** A tree of fibers that wait, fail, await, stop, raise and restart each other at random. */
+  function* randomProgram(roll: (n: number) => number): Routine<void> {
+    const main = Fiber.current
+    const fibers: Fiber<any>[] = []
+    const left: Error[] = []
+    const received: unknown[] = []
+    let steps = 80
+    let restarts = 3
+    const any = () => fibers[roll(fibers.length)]!
+    const others = (n: number) => [...Array(n)].map(any).filter((fiber) => fiber !== Fiber.current)
+
+    function grow(depth: number): void {
+      if (depth > 3 || fibers.length > 15) return
+      const fiber = spin({ name: `f${fibers.length}`, link: roll(10) > 0 }, function* () {
+        try {
+          yield* life(depth)
+        } catch (e) {
+          if (!isStop(e)) left.push(e as Error)
+          throw e
+        }
+      })
+      fibers.push(fiber)
+    }
+
+    function* life(depth: number): Routine<void> {
+      try {
+        for (let n = 1 + roll(5); n > 0; n--) yield* survive(depth)
+      } finally {
+        if (roll(3) === 0) yield* logged(sleep(roll(4)))
+        // biome-ignore lint/correctness/noUnsafeFinally: cleanup that fails
+        if (roll(10) === 0) throw new Error('cleanup')
+      }
+    }
+
+    /** Every error that strikes here was received. Half of them are caught. */
+    function* survive(depth: number): Routine<void> {
+      try {
+        yield* act(depth)
+      } catch (e) {
+        if (errorFiber(e) !== undefined || roll(2) === 0) received.push(e)
+        if (isStop(e) || !received.includes(e)) throw e
+        if (roll(2) === 0) throw e
+      }
+    }
+
+    function* logged(op: Op<unknown>): Routine<unknown> {
+      try {
+        return yield* op
+      } catch (e) {
+        received.push(e)
+        throw e
+      }
+    }
+
+    function* act(depth: number): Routine<void> {
+      if (--steps < 0) return
+      const twice = function* () {
+        yield* survive(depth)
+        yield* survive(depth)
+      }
+      switch (roll(16)) {
+        case 0:
+          throw new Error('own')
+        case 1:
+          yield* logged(snooze())
+          break
+        case 2:
+          return void any().stop(undefined, roll(2) === 0 ? {} : { grace: roll(4) })
+        case 3:
+          return void any().kill()
+        case 4:
+          return void any().raise('raised')
+        case 5: {
+          const target = any()
+          const isOver = target.parent === null || target.parent.phase !== 'live'
+          if (!isOver && target.phase === 'live' && restarts-- > 0) target.restart()
+          break
+        }
+        case 6: {
+          const outcome = yield* moveOnAfter(5, () => any().join())
+          if (outcome?.type === 'error') received.push(outcome.error)
+          break
+        }
+        case 7:
+          yield* logged(moveOnAfter(5, () => any().await()))
+          break
+        case 8:
+          yield* logged(Fiber.await(...Fiber.current.children))
+          break
+        case 9: {
+          const targets = others(2)
+          if (targets.length > 0) yield* logged(moveOnAfter(5, () => Fiber.select(...targets)))
+          break
+        }
+        case 10: {
+          const outcomes = yield* moveOnAfter(5, () => Fiber.current.joinChildren())
+          for (const outcome of outcomes ?? []) if (outcome.type === 'error') received.push(outcome.error)
+          break
+        }
+        case 11:
+          yield* logged(scope(twice))
+          break
+        case 12:
+          yield* logged(moveOnAfter(roll(4), twice))
+          break
+        case 13:
+          yield* logged(shield(twice))
+          break
+        case 14:
+          yield* logged(ensure(twice, () => sleep(roll(3))))
+          break
+        default:
+          grow(depth + 1)
+          yield* logged(sleep(roll(4)))
+      }
+    }
+
+    for (let i = 0; i < 3; i++) grow(0)
+    for (let turn = 0, isQuiet = false; !isQuiet; turn++) {
+      isQuiet = main.children.length === 0
+      try {
+        yield* sleep(20)
+        if (turn > 3) main.stopChildren()
+      } catch (e) {
+        received.push(e)
+        isQuiet = false
+      }
+    }
+    const found = new Set([...received, ...reports().map((report) => report.error)].flatMap(whole))
+    for (const error of left)
+      assert.ok(found.has(error), `${error.message} of ${errorFiber(error)?.name} was lost`)
+  }
+
+  it('S22 in a thousand random programs every error that left a body was received or suppressed', async () => {
+    for (let seed = 1; seed <= 1000; seed++) {
+      try {
+        await virtual(() => randomProgram(dice(seed)), { seed })
+      } catch (error) {
+        assert.fail(`program ${seed}: ${error}`)
+      }
+    }
+  })
+})
+
 function* throwsThe(op: Op<unknown>, expected: unknown): Routine<void> {
   let caught: unknown
   try {

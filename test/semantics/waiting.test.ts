@@ -160,6 +160,23 @@ describe('await and join', () => {
       assert.equal(yield* parent, 'value')
       assert.ok(cleanedUp)
     }))
+
+  it('S01 a fiber whose body is over and whose children are still dying is not running', () =>
+    virtual(function* () {
+      const parent = spin(function* () {
+        spin(() =>
+          ensure(
+            () => sleep(),
+            () => sleep(10),
+          ),
+        )
+        yield* sleep(1)
+      })
+      yield* sleep(5)
+      assert.equal(parent.phase, 'closing')
+      assert.notEqual(parent.state, 'running')
+      yield* parent.join()
+    }))
 })
 
 describe('Fiber.await', () => {
