@@ -905,23 +905,28 @@ describe('random programs', () => {
       }
     }
 
-    /** Every error that strikes here was received. Half of them are caught. */
-    function* survive(depth: number): Routine<void> {
-      try {
-        yield* act(depth)
-      } catch (e) {
-        if (errorFiber(e) !== undefined || roll(2) === 0) received.push(e)
-        if (isStop(e) || !received.includes(e)) throw e
-        if (roll(2) === 0) throw e
-      }
+    /** An error came from another fiber, or carries some that did. */
+    function note(error: unknown): void {
+      received.push(...(errorFiber(error) === undefined ? suppressedErrors(error) : [error]))
     }
 
     function* logged(op: Op<unknown>): Routine<unknown> {
       try {
         return yield* op
       } catch (e) {
-        received.push(e)
+        note(e)
         throw e
+      }
+    }
+
+    /** Half of the errors are caught. */
+    function* survive(depth: number): Routine<void> {
+      try {
+        yield* act(depth)
+      } catch (e) {
+        if (isStop(e)) throw e
+        note(e)
+        if (roll(2) === 0) throw e
       }
     }
 

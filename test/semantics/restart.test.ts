@@ -248,6 +248,31 @@ describe('teardown', () => {
       assert.deepEqual(fiber.children, [])
     }))
 
+  it('S41 a fiber whose body is over can be restarted while its children die', () =>
+    virtual(function* () {
+      const log: string[] = []
+      const fiber = spin(function* () {
+        const { incarnation } = Fiber.current
+        log.push(`start ${incarnation}`)
+        spin(() =>
+          ensure(
+            () => sleep(),
+            function* () {
+              yield* sleep(10)
+              log.push(`child gone ${incarnation}`)
+            },
+          ),
+        )
+        yield* sleep(1)
+        return incarnation
+      })
+      yield* sleep(5)
+      assert.equal(fiber.phase, 'closing')
+      fiber.restart()
+      assert.equal(yield* fiber.await(), 2)
+      assert.deepEqual(log, ['start 1', 'child gone 1', 'start 2', 'child gone 2'])
+    }))
+
   it('S41 awaiters keep waiting through restarts and get the end of the last incarnation', () =>
     virtual(function* () {
       const fiber = spin(function* () {
