@@ -7,6 +7,7 @@ import {
   isStop,
   type Routine,
   receive,
+  sleep,
   snooze,
   spin,
   suppressedErrors,
@@ -35,8 +36,7 @@ describe('first in, first out', () => {
           log.push(name)
         })
       for (const name of ['a', 'b', 'c']) waiter(name)
-      yield* snooze()
-      yield* snooze()
+      yield* sleep(1)
       target.schedule()
       yield* Fiber.current.joinChildren()
       assert.deepEqual(log, ['a', 'b', 'c'])
@@ -52,12 +52,10 @@ describe('first in, first out', () => {
           log.push(name)
         }),
       )
-      yield* snooze()
-      yield* snooze()
+      yield* sleep(1)
       waiters[1]!.stop()
       waiters[3]!.stop()
-      yield* snooze()
-      yield* snooze()
+      yield* sleep(1)
       target.schedule()
       yield* Fiber.current.joinChildren()
       assert.deepEqual(log, ['a', 'c'])
@@ -202,9 +200,7 @@ describe('first in, first out', () => {
         log.push('other')
       })
       fiber.restart()
-      yield* snooze()
-      yield* snooze()
-      yield* snooze()
+      yield* sleep(1)
       yield* fiber.stop()
       assert.deepEqual(log, ['start 1', 'other', 'start 2'])
     }))

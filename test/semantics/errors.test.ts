@@ -683,8 +683,7 @@ describe('unhandled', () => {
       spin(function* () {
         throw a
       })
-      yield* snooze()
-      yield* snooze()
+      yield* suspend()
     })
     await assert.rejects(running, (e) => e === a)
     assert.deepEqual(suppressedErrors(a), [b])
