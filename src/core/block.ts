@@ -22,7 +22,7 @@ import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadState, carries, Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
-import { current, DONE, type Op, SUSPENDED, type Switchpoint } from './op.js'
+import { current, DONE, enteredTwice, type Op, SUSPENDED, type Switchpoint } from './op.js'
 import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, SIGNAL, UNWINDING } from './phase.js'
 import { Region } from './region.js'
 import { interrupt, reportOverdue } from './stop.js'
@@ -60,6 +60,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   }
 
   [Symbol.iterator](): this {
+    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
     return this
   }
 
@@ -260,8 +261,9 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   /** @internal Starts counting the time that cleanup may take. */
   armDeadline(): void {
     const fiber = this.fiber as Fiber
-    if (this.index >= 0 || this.stopSignal === null || this._phase === FORCED) return
-    fiber.runtime.addTimer(this, this.stopSignal.deadline)
+    const deadline = this.stopSignal?.deadline ?? Infinity
+    if (this.index >= 0 || deadline === Infinity || this._phase === FORCED) return
+    fiber.runtime.addTimer(this, deadline)
   }
 
   /** @internal As a timer: the deadline of the cleanup. */

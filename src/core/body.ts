@@ -116,6 +116,11 @@ export function* drive(iterator: Iterator<unknown>): Routine<unknown> {
   return yield* { [Symbol.iterator]: () => iterator } as Op<unknown>
 }
 
+/** An op out of a generator function: each `yield*` of it starts anew. */
+export function repeatable<T>(make: () => Routine<T>): Op<T> {
+  return { [Symbol.iterator]: make }
+}
+
 /** Calls a body of either kind inside the current fiber: `yield* call(body, x)`. */
 export function* call<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
   const result = callBody(body, args)

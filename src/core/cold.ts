@@ -1,5 +1,6 @@
 // What few fibers need, in one record that most never get.
 
+import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import type { Ring } from './ring.js'
 import type { Deadline } from './stop.js'
@@ -9,6 +10,8 @@ export interface Restart {
   readonly args: readonly unknown[] | undefined
   /** Messages sent after the call: they belong to the new incarnation. */
   readonly mailbox: Ring<unknown>
+  /** The stop that tears the present one down. */
+  readonly stop: Stop
 }
 
 export class Cold {
@@ -25,6 +28,7 @@ export class Cold {
   /** `fiber.signal`, and the AbortSignal that stops this fiber. */
   controller: AbortController | null = null
   unlisten: (() => void) | null = null
+  abortSignal: AbortSignal | null = null
   /** Raw fibers have no parent; control goes back to whoever transferred to them last (S62). */
   raw = false
   transferrer: Fiber<any, any> | null = null

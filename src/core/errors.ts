@@ -62,9 +62,9 @@ export class Stop {
   readonly name = 'Stop'
   constructor(
     /** The value given to `stop(value)`. */
-    readonly value: unknown,
+    public value: unknown,
     /** Why: what was given as `reason`, or a sentence. */
-    readonly reason: unknown,
+    public reason: unknown,
     /** @internal When it was asked for. */
     readonly since: number,
     /** @internal When waiting cleanup ends. Of children: the bound from above, their own grace may be shorter (S18). */
@@ -74,6 +74,11 @@ export class Stop {
     /** @internal Where stop() was called, in debug mode (S14). */
     readonly site: string | undefined = undefined,
   ) {}
+  /** @internal Of a restart that turned into a stop. */
+  become(other: Stop): void {
+    this.value = other.value
+    this.reason = other.reason
+  }
   get message(): string {
     return `being stopped: ${typeof this.reason === 'string' ? this.reason : show(this.reason)}`
   }

@@ -1,19 +1,20 @@
 // The fiber: one generator with its place in the tree. This file is its public face, record.ts what it is made of;
 // the work is done by step (running), gate and stop (signals) and tree (ends).
 
-import { checkBody } from './body.js'
+import { checkBody, repeatable } from './body.js'
 import { callSite, debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
 import { notInFiber } from './gate.js'
 import { AwaitOp, awaitAll, JoinOp, joinAll, selectFirst } from './observe.js'
-import { current, describe, type Op, type Routine, type Switchpoint } from './op.js'
+import { current, describe, type Op, type Switchpoint } from './op.js'
+import { checkGrace, checkOptions } from './options.js'
 import { makeOutcome, type Outcome } from './outcome.js'
 import * as P from './phase.js'
 import { FiberRecord } from './record.js'
 import { Ring } from './ring.js'
 import type { Runtime } from './runtime.js'
-import { type Spin, spinRoot, spinUnder } from './spin.js'
-import { queueError, requestStop } from './stop.js'
+import { type Spin, spinRoot, spinUnder, stopOnAbort } from './spin.js'
+import { cancelRestart, queueError, requestStop } from './stop.js'
 import { deliver, wake } from './suspend.js'
 import { emit, tapped } from './tap.js'
 import { childLeft, link, type Owner, reincarnate, stopChildren, unlink } from './tree.js'
@@ -171,22 +172,23 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** Results in argument order. On the first error the rest are stopped and awaited, then it is thrown. */
   static await<F extends readonly Fiber<any, any>[]>(...fibers: F): Op<Results<F>> {
-    return awaitAll(fibers) as Op<any>
+    return repeatable(() => awaitAll(fibers)) as Op<any>
   }
 
   /** The first of them to end, as `[fiber, value]`. Throws if that one failed. Stops nobody. */
   static select<F extends Fiber<any, any>>(
     ...fibers: F[]
   ): Op<[F, F extends Fiber<infer V, any> ? V : never]> {
-    return selectFirst(fibers) as Op<any>
+    return repeatable(() => selectFirst(fibers)) as Op<any>
   }
 
   // ---- ending it
 
   /** Ends it in order: cleanup runs and may wait. The outcome is `stopped(value)`. `yield*` the result to see it through. */
   stop(value?: unknown, options: StopOptions = {}): Op<Outcome<T>> {
-    if (this.cold !== null) this.cold.restart = null // S41: the later verb wins
-    requestStop(this, this.makeStop(value, options))
+    const stop = this.makeStop(value, options, 'stop()')
+    cancelRestart(this, stop)
+    requestStop(this, stop)
     return this.seenThrough()
   }
 
@@ -240,16 +242,19 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   /** `restart` with options: `keepMailbox` hands the waiting messages to the new incarnation. */
   restartWith(options: { args?: readonly unknown[]; keepMailbox?: boolean; grace?: number }): this {
     this.checkRestart()
+    checkOptions(options, ['args', 'keepMailbox', 'grace'], 'restartWith()')
+    const stop = this.makeStop(undefined, { grace: options.grace, reason: 'restart' }, 'restartWith()')
     const mailbox =
       (options.keepMailbox && (this.cold?.restart?.mailbox ?? this._mailbox)) || new Ring<unknown>()
     if (this._mailbox !== mailbox) this._mailbox?.clear()
     const cold = this.coldRecord()
-    cold.restart = { args: options.args, mailbox }
+    cold.restart = { args: options.args, mailbox, stop }
     if (this._state === P.DEAD) {
       link(this, this.owner as Owner)
       this.runtime.alive++
       reincarnate(this)
-    } else requestStop(this, this.makeStop(undefined, { grace: options.grace, reason: 'restart' }))
+      if (cold.abortSignal !== null) stopOnAbort(this, cold.abortSignal)
+    } else requestStop(this, stop)
     return this
   }
 
@@ -263,10 +268,10 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     if (!this.owner.isOpen) throw refuse('its parent is over')
   }
 
-  private makeStop(value: unknown, options: StopOptions): Stop {
+  private makeStop(value: unknown, options: StopOptions, where: string): Stop {
+    const { grace = this.grace } = checkOptions(options, ['grace', 'reason'], where)
+    checkGrace(grace, where)
     const now = this.runtime.now()
-    const { grace = this.grace } = options
-    if (!(grace >= 0)) throw new BadArgument(`grace must be 0 or more milliseconds, got ${show(grace)}`)
     const reason =
       options.reason ?? (current === null ? 'stopped from outside any fiber' : `stopped by ${current.name}`)
     return new Stop(value, reason, now, now + grace, false, debugging ? callSite() : undefined)
@@ -324,6 +329,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   /** Makes it a child of another fiber (S07). */
   attachTo(parent: Fiber<any, any>): this {
     const refuse = (why: string) => new BadState(`${this.path} cannot be attached to ${parent.path}: ${why}`)
+    if (!(parent instanceof Fiber)) throw new BadArgument(`attachTo() needs a fiber, got ${show(parent)}`)
     for (let f: Fiber | null = parent; f !== null; f = f.parent) {
       if (f === this) throw refuse(f === parent ? 'they are the same fiber' : 'that would make a cycle')
     }
@@ -352,6 +358,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** Asks all children to stop, newest first, without waiting. */
   stopChildren(options: { grace?: number } = {}): void {
+    checkGrace(checkOptions(options, ['grace'], 'stopChildren()').grace, 'stopChildren()')
     stopChildren(this, options.grace)
     for (let block = this.block; block !== null; block = block.outer) {
       if (block.newest !== null) stopChildren(block as unknown as Owner, options.grace)
@@ -360,13 +367,13 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** Waits until all present children are dead; gives their outcomes, oldest first. */
   joinChildren(): Op<Outcome<unknown>[]> {
-    return joinAll(this.children)
+    return repeatable(() => joinAll(this.children))
   }
 
   /** Stops all children and waits for them. */
-  *shutdownChildren(options: { grace?: number } = {}): Routine<Outcome<unknown>[]> {
+  shutdownChildren(options: { grace?: number } = {}): Op<Outcome<unknown>[]> {
     const children = this.children
     this.stopChildren(options)
-    return yield* joinAll(children)
+    return repeatable(() => joinAll(children))
   }
 }

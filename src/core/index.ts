@@ -1,7 +1,7 @@
 // The core's public face for the other rooms of the house. Users import from 'polyphony'.
 
 export type { Backend, Report } from './backend.js'
-export { type Body, call, checkBody, type Result, type Returned } from './body.js'
+export { type Body, call, checkBody, type Result, type Returned, repeatable } from './body.js'
 export { debugging, setDebug } from './debug.js'
 export {
   BadArgument,
@@ -26,6 +26,7 @@ export { createLocal, type Local } from './local.js'
 export {
   BaseOp,
   current,
+  enteredTwice,
   fail,
   LATER,
   LateOp,
@@ -34,13 +35,14 @@ export {
   type Switchpoint,
   settle,
 } from './op.js'
+export { checkGrace, checkMs, checkOptions } from './options.js'
 export type { Outcome } from './outcome.js'
 export type { Phase, State } from './phase.js'
 export { type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
-export { checkOptions, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
+export { type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
 export { isSuspended, receive, receiveAllPending, snooze, suspend, transfer, tryReceive } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'
-export { cancelAfter, checkMs, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
+export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
 export type { TimerNode } from './timers.js'
 export { type FiberView, formatTrees, viewFiber, viewTrees } from './view.js'

@@ -2,7 +2,7 @@
 // place, a writer makes its own, so sharing it with any number of children is free.
 
 import type { Result, Returned } from './body.js'
-import { call } from './body.js'
+import { call, repeatable } from './body.js'
 import { Fiber } from './fiber.js'
 import { current, type Op, type Routine } from './op.js'
 
@@ -38,7 +38,7 @@ export function createLocal<T>(initial?: T): Local<T | undefined> {
       fiber.locals = new Map(fiber.locals).set(local, value)
     },
     with<R>(value: T | undefined, body: () => Returned<R>): Op<Result<R>> {
-      return within(local, value, body as () => Result<R>)
+      return repeatable(() => within(local, value, body as () => Result<R>))
     },
   }
   return local

@@ -2,10 +2,10 @@
 
 import { BadArgument, DeadlockError, FiberStopped, isStop, markReceived, show } from './errors.js'
 import { Fiber } from './fiber.js'
-import { BaseOp, fail, type Routine, settle } from './op.js'
+import { BaseOp, enteredTwice, fail, type Routine, settle } from './op.js'
 import { makeOutcome, type Outcome } from './outcome.js'
 import { ABANDONED, DEAD, ERROR, NONE, STOPPED, VALUE, WAITING } from './phase.js'
-import { queueError } from './stop.js'
+import { keepError, queueError } from './stop.js'
 import { keepBeside, type Observer, observe, unobserve } from './tree.js'
 
 /** Waits for one fiber: the op is itself the node in the list of observers. */
@@ -107,12 +107,6 @@ function hasTimeLimit(fiber: Fiber<any, any>): boolean {
   return false
 }
 
-export function enteredTwice(op: { describe(): string }, by: Fiber): BadArgument {
-  return new BadArgument(
-    `${op.describe()} is already being waited for by ${by.path}. Make a new op for each wait.`,
-  )
-}
-
 /** One of several fibers that an op waits for, and how it ended: kept here, since it may be restarted meanwhile. */
 class Watch implements Observer {
   watcher: Fiber | null = null
@@ -120,6 +114,8 @@ class Watch implements Observer {
   after: Observer | null = null
   how = NONE
   value: unknown = undefined
+  /** It ended while it was watched. */
+  isFresh = false
 
   constructor(
     private readonly op: ManyOp,
@@ -128,6 +124,7 @@ class Watch implements Observer {
 
   ended(): void {
     this.watcher = null
+    this.isFresh = true
     this.record()
     this.op.oneEnded(this)
   }
@@ -183,11 +180,21 @@ class ManyOp extends BaseOp<Watch | null> {
     }
   }
 
-  abort(): void {
+  /** The wait is cut: errors that were told to nobody else, because we listened, must not be lost. */
+  abort(fiber: Fiber): void {
+    this.leave()
+    for (const { target, how, value, isFresh } of this.watches) {
+      const wasOurs = how === ERROR && isFresh && (target.parent === fiber || target.isIsolated)
+      if (wasOurs && markReceived(value, fiber)) keepError(fiber, value)
+    }
+  }
+
+  private leave(): void {
     this.fiber = null
     for (const watch of this.watches) {
-      if (watch.watcher !== null) unobserve(watch.target, watch)
+      if (watch.watcher === null) continue
       watch.watcher = null
+      unobserve(watch.target, watch)
     }
   }
 
@@ -205,7 +212,7 @@ class ManyOp extends BaseOp<Watch | null> {
 
   private finish(decided: Watch | null): void {
     const fiber = this.fiber as Fiber
-    this.abort()
+    this.leave()
     for (const watch of decided === null ? this.watches : [decided]) {
       if (watch.how === ERROR) markReceived(watch.value, fiber)
     }

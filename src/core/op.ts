@@ -8,10 +8,11 @@
 // An op describes, the backend does, `settle` is the only way back.
 
 import { debugging, opEntered, rememberOp } from './debug.js'
-import { BadYield } from './errors.js'
+import { BadArgument, BadYield } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, notInFiber, PASS, REFUSED, strike } from './gate.js'
 import { ERROR, NONE, RUNNABLE, RUNNING, SIGNAL, VALUE, WAITING } from './phase.js'
+import { boundLater } from './stop.js'
 import { emit, tapped } from './tap.js'
 
 declare const brand: unique symbol
@@ -126,10 +127,15 @@ export abstract class LateOp<T> extends BaseOp<T> {
 
   override late(value: unknown, fiber: Fiber): void {
     if (tapped) emit('late', fiber, this)
-    if (!this.left || this.discard === undefined) return
+    if (!this.left) return
     this.left = false
+    this.drop(value as T, fiber)
+  }
+
+  /** Hands a value to `discard`, whose errors are nobody's (S70). */
+  protected drop(value: T, fiber: Fiber): void {
     try {
-      this.discard(value as T)
+      this.discard?.(value)
     } catch (error) {
       fiber.runtime.uncaught(error, `discarding the late value of ${describe(this)} failed`)
     }
@@ -199,7 +205,7 @@ export function withdraw(fiber: Fiber): void {
   if (abortOp(fiber, op) === LATER) {
     if (fiber.how === NONE) {
       fiber.how = SIGNAL
-      fiber.runtime.waitForLater(fiber)
+      boundLater(fiber)
     }
   } else if (fiber.how === NONE) {
     fiber.how = SIGNAL
@@ -209,11 +215,13 @@ export function withdraw(fiber: Fiber): void {
 
 /** Aborts an op; an exception from `abort` never lands in the fiber that happened to cause it (S70). */
 export function abortOp(fiber: Fiber, op: BaseOp<unknown>): void | typeof LATER {
-  if (op instanceof LateOp) op.left = true
   try {
     return op.abort(fiber)
   } catch (error) {
     fiber.runtime.uncaught(error, `aborting ${describe(op)} failed`)
+  } finally {
+    // Unless the abort itself settled it: then the fiber gets that value.
+    if (op instanceof LateOp && fiber.how === NONE) op.left = true
   }
 }
 
@@ -223,16 +231,28 @@ function forget(fiber: Fiber): void {
   fiber.value = undefined
 }
 
-/** S69: makes the fiber sound again and says what went wrong. */
-function misused(fiber: Fiber, op: BaseOp<unknown>): BadYield {
-  const waiting = fiber.op as BaseOp<unknown>
-  if (fiber._state === WAITING) abortOp(fiber, waiting)
+/** Takes back an op that was entered by hand: the fiber runs, yet the op believes that it waits. */
+export function dropOp(fiber: Fiber, op: BaseOp<unknown>): void {
+  if (fiber._state === WAITING) abortOp(fiber, op)
   if (fiber._state === RUNNABLE) {
     fiber.runtime.queue.delete(fiber)
-    if (fiber.how === VALUE) waiting.late(fiber.value, fiber)
+    if (fiber.how === VALUE) op.late(fiber.value, fiber)
   }
   forget(fiber)
   fiber._state = RUNNING
+}
+
+/** An op that has state serves one wait at a time. */
+export function enteredTwice(op: { describe(): string }, by: Fiber): BadArgument {
+  return new BadArgument(
+    `${describe(op)} is already being waited for by ${by.path}. Make a new op for each wait.`,
+  )
+}
+
+/** S69: makes the fiber sound again and says what went wrong. */
+function misused(fiber: Fiber, op: BaseOp<unknown>): BadYield {
+  const waiting = fiber.op as BaseOp<unknown>
+  dropOp(fiber, waiting)
   const what = waiting === op ? describe(op) : `${describe(waiting)}, then ${describe(op)},`
   return new BadYield(
     `${what} was iterated by something other than yield* in ${fiber.path}. ` +

@@ -5,6 +5,7 @@ import { BadArgument, BadState, show } from './errors.js'
 import { Fiber } from './fiber.js'
 import { notInFiber } from './gate.js'
 import { current } from './op.js'
+import { checkGrace, checkOptions } from './options.js'
 import { FORCED } from './phase.js'
 import type { Runtime } from './runtime.js'
 import type { Scope } from './scope.js'
@@ -60,7 +61,8 @@ export function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[
     throw new BadArgument(`spin() needs a function* to run, got ${show(first)}`)
   }
   const options = checkOptions(first as SpinOptions, OPTION_NAMES, 'spin()')
-  checkGrace(options.grace)
+  checkGrace(options.grace, 'spin()')
+  checkSignal(options.signal)
   const fiber = spawn(parent, body, args, options.name)
   applyOptions(fiber, options)
   return fiber
@@ -102,7 +104,8 @@ export function spinRoot(
   options: { name?: string; signal?: AbortSignal; grace?: number; outOfBand?: boolean } = {},
 ): Fiber {
   checkBody(body, options.outOfBand ? 'Fiber.outOfBand()' : `${options.name ?? 'run'}()`)
-  checkGrace(options.grace)
+  checkGrace(options.grace, 'run()')
+  checkSignal(options.signal)
   const fiber = new Fiber(body, NO_ARGS, runtime, null)
   fiber.givenName = options.name
   runtime.roots.add(fiber)
@@ -120,29 +123,20 @@ function applyOptions(fiber: Fiber, options: SpinOptions): void {
   if (options.signal !== undefined) stopOnAbort(fiber, options.signal)
 }
 
-/** S57: one listener, removed when the fiber ends. */
-function stopOnAbort(fiber: Fiber, signal: AbortSignal): void {
+/** S57: one listener, removed when the fiber ends, put back when it is restarted. */
+export function stopOnAbort(fiber: Fiber<any, any>, signal: AbortSignal): void {
+  const cold = fiber.coldRecord()
   const stop = () => void fiber.stop(undefined, { reason: signal.reason })
+  cold.abortSignal = signal
   if (signal.aborted) {
     stop()
     return
   }
   signal.addEventListener('abort', stop, { once: true })
-  fiber.coldRecord().unlisten = () => signal.removeEventListener('abort', stop)
+  cold.unlisten = () => signal.removeEventListener('abort', stop)
 }
 
-function checkGrace(grace: number | undefined): void {
-  if (grace !== undefined && !(grace >= 0)) {
-    throw new BadArgument(`grace must be 0 or more milliseconds, got ${show(grace)}`)
-  }
-}
-
-/** Refuses option names that do not exist. */
-export function checkOptions<O extends object>(options: O, names: readonly string[], where: string): O {
-  for (const key of Object.keys(options)) {
-    if (!names.includes(key)) {
-      throw new BadArgument(`${where} has no option ${show(key)}; there are: ${names.join(', ')}`)
-    }
-  }
-  return options
+function checkSignal(signal: AbortSignal | undefined): void {
+  if (signal === undefined || typeof signal?.addEventListener === 'function') return
+  throw new BadArgument(`spin() needs an AbortSignal as signal, got ${show(signal)}`)
 }

@@ -75,9 +75,19 @@ function settleYield(fiber: Fiber, result: IteratorResult<unknown>): IteratorRes
     if (fiber._phase === FORCED) {
       if (++fiber.coldRecord().forcedYields > FORCED_YIELDS) abandon(fiber)
       result = returnOf.call(generator)
-    } else result = throwOf.call(generator, badYield(fiber, result))
+    } else result = refuseYield(generator, badYield(fiber, result))
   }
   return result
+}
+
+/** Throws into the generator. An iterator that cannot take it (`yield*` of an array) must not hide what went wrong. */
+function refuseYield(generator: Iterator<unknown>, error: BadYield): IteratorResult<unknown> {
+  try {
+    return throwOf.call(generator, error)
+  } catch (thrown) {
+    const hidden = thrown instanceof TypeError && thrown.message.includes("does not provide a 'throw' method")
+    throw hidden ? error : thrown
+  }
 }
 
 function abandon(fiber: Fiber): never {

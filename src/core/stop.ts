@@ -1,6 +1,7 @@
 // The stop ladder (S15-S21): ask, throw once, let cleanup wait until the deadline, then force, then abandon.
 // This file asks and forces; the throwing is done at switchpoints (gate), the abandoning by step.
 
+import type { Cold } from './cold.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { canRaise, findTarget } from './gate.js'
@@ -40,6 +41,14 @@ function tightenChildren(fiber: Fiber, stop: Stop): void {
   }
 }
 
+/** S41: of stop and restart the later verb wins, with its own value and reason. */
+export function cancelRestart(fiber: Fiber<any, any>, stop: Stop): void {
+  const restart = fiber.cold?.restart
+  if (restart == null) return
+  ;(fiber.cold as Cold).restart = null
+  if (fiber.stopSignal === restart.stop) restart.stop.become(stop)
+}
+
 /** S21: the first value and reason stay, the smaller grace wins. */
 function tighten(fiber: Fiber, later: Stop): void {
   const first = fiber.stopSignal as Stop
@@ -63,7 +72,9 @@ export function deadlineOf(fiber: Fiber): number {
 export function interrupt(fiber: Fiber): void {
   fiber.budget = 0
   if (fiber._state !== WAITING) return
-  if (fiber.isUnstarted) {
+  if (fiber.how === SIGNAL) {
+    boundLater(fiber)
+  } else if (fiber.isUnstarted) {
     // A raw fiber that nobody has run yet has no turn to wait for.
     const pending = fiber.errors?.shift()
     if (pending === undefined) bodyEnded(fiber, STOPPED, fiber.stopSignal?.value)
@@ -73,6 +84,23 @@ export function interrupt(fiber: Fiber): void {
   } else {
     armHeld(fiber)
   }
+}
+
+/**
+ * S35: an aborted op has not ended yet. The fiber waits for it, but no longer than the grace of what strikes;
+ * something else that wants to strike meanwhile may shorten that.
+ */
+export function boundLater(fiber: Fiber): void {
+  const cold = fiber.coldRecord()
+  if (cold.deadline === null) cold.deadline = new Deadline(fiber)
+  let latest = cold.deadline.leaveAt
+  for (let block = fiber.block; block !== null; block = block.outer) {
+    if (block._phase !== LIVE && block.stopSignal !== null)
+      latest = Math.min(latest, block.stopSignal.deadline)
+  }
+  if (fiber._phase !== LIVE) latest = Math.min(latest, deadlineOf(fiber))
+  cold.deadline.leaveAt = Math.min(latest, fiber.runtime.now() + fiber.grace)
+  cold.deadline.arm()
 }
 
 /** The signal is held by a shield or by cleanup further in, but its deadline counts all the same (S65). */
@@ -85,9 +113,14 @@ function armHeld(fiber: Fiber): void {
 
 /** Throws an error into a fiber at its current or next switchpoint: `raise`, `cancel`, or the error of a child. */
 export function queueError(fiber: Fiber, error: unknown, fromChild: boolean): void {
+  keepError(fiber, error, fromChild)
+  interrupt(fiber)
+}
+
+/** The same for a fiber that is being interrupted anyway. */
+export function keepError(fiber: Fiber, error: unknown, fromChild = true): void {
   if (fiber.errors === null) fiber.errors = []
   fiber.errors.push({ error, fromChild })
-  interrupt(fiber)
 }
 
 /** The end of patience: no more waiting, every yield is answered by `return()` (S19). */

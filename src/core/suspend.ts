@@ -3,11 +3,12 @@
 // its own, so that a forgotten yield* can be found.)
 
 import { debugging } from './debug.js'
-import { BadState } from './errors.js'
+import { BadArgument, BadState, show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, notInFiber, REFUSED } from './gate.js'
 import { BaseOp, current, type Op, reenter, SUSPENDED, type Switchpoint, settle } from './op.js'
-import { DEAD, ERROR, LIVE, NONE, VALUE, WAITING } from './phase.js'
+import { CLOSING, DEAD, ERROR, LIVE, NONE, VALUE, WAITING } from './phase.js'
+import { FiberRecord } from './record.js'
 import { Ring } from './ring.js'
 import { emit, tapped } from './tap.js'
 
@@ -84,6 +85,7 @@ class Transfer extends Suspend {
 
 /** Parks this fiber, runs `fiber` next, and returns what is transferred or scheduled back (S62). */
 export function transfer<T = unknown>(fiber: Fiber<any, any>, value?: unknown): Op<T> {
+  if (!(fiber instanceof FiberRecord)) throw new BadArgument(`transfer() needs a fiber, got ${show(fiber)}`)
   return new Transfer(fiber, value)
 }
 
@@ -144,12 +146,12 @@ export function receiveAllPending<M = any>(): M[] {
 
 /** `fiber.send`: handed over directly if the fiber waits for it (S36), else kept in order. */
 export function deliver(fiber: Fiber<any, any>, message: unknown): boolean {
-  if (fiber._state === DEAD) {
+  const restart = fiber.cold?.restart
+  if (fiber._phase >= CLOSING && restart == null) {
     fiber.runtime.counts.deadLetters++
     if (tapped) emit('deadLetter', fiber, message)
     return false
   }
-  const restart = fiber.cold?.restart
   if (restart != null) restart.mailbox.push(message)
   else if (fiber.op instanceof Receive && fiber._state === WAITING && fiber.how === NONE)
     settle(fiber, fiber.op, message)

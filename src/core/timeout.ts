@@ -1,23 +1,15 @@
 // Time limits and walls: moveOnAfter, cancelAfter, shield, ensure.
 
 import { Block, done } from './block.js'
-import { call, checkBody, type Result, type Returned } from './body.js'
-import { BadArgument, Cancel, type ErrorLike, isStop, makeError, show } from './errors.js'
+import { call, checkBody, type Result, type Returned, repeatable } from './body.js'
+import { Cancel, type ErrorLike, isStop, makeError } from './errors.js'
 import { Fiber } from './fiber.js'
 import { HOLD, SHIELD } from './gate.js'
 import type { Op, Routine, Switchpoint } from './op.js'
+import { checkGrace, checkMs } from './options.js'
 import { LIVE, REQUESTED, UNWINDING } from './phase.js'
 import { interrupt } from './stop.js'
 import { keepBeside } from './tree.js'
-
-/** The longest duration that timers of the platform can hold, about 24.8 days. */
-const MAX_MS = 2 ** 31 - 1
-
-/** Refuses durations that cannot be meant. */
-export function checkMs(ms: unknown, where: string): number {
-  if (typeof ms === 'number' && ms >= 0 && ms <= MAX_MS) return ms
-  throw new BadArgument(`${where} needs a duration from 0 to ${MAX_MS} milliseconds, got ${show(ms)}`)
-}
 
 /** The handle that the body of a time limit receives. */
 export interface Timeout {
@@ -38,7 +30,7 @@ abstract class Limit<T> extends Block<T> implements Timeout {
   ) {
     super(body, grace, `${what}()`)
     checkMs(ms, `${what}()`)
-    if (grace !== undefined) checkMs(grace, `the grace of ${what}()`)
+    checkGrace(grace, `${what}()`)
   }
 
   /** The time is up. */
@@ -205,7 +197,7 @@ export function shield<R>(body: () => Returned<R>): Op<Result<R>> {
 export function ensure<R>(body: () => Returned<R>, cleanup: () => unknown): Op<Result<R>> {
   checkBody(body, 'ensure()')
   checkBody(cleanup, 'ensure()')
-  return ensuring(body as () => Result<R>, cleanup)
+  return repeatable(() => ensuring(body as () => Result<R>, cleanup))
 }
 
 function* ensuring<T>(body: () => Op<T> | T, cleanup: () => unknown): Routine<T> {

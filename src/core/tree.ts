@@ -7,6 +7,7 @@
 import { debugging, floatingOps, lengthenStack, opSite } from './debug.js'
 import { carries, FiberStopped, isStop, leaveBody, markReceived, Stop, suppress } from './errors.js'
 import type { Fiber } from './fiber.js'
+import { dropOp } from './op.js'
 import { makeOutcome } from './outcome.js'
 import {
   ABANDONED,
@@ -20,9 +21,10 @@ import {
   STOPPED,
   UNWINDING,
   VALUE,
+  WAITING,
 } from './phase.js'
 import type { Scope } from './scope.js'
-import { queueError, requestStop } from './stop.js'
+import { cancelRestart, queueError, requestStop } from './stop.js'
 import { emit, tapped } from './tap.js'
 
 /** What children hang on: a fiber, or a scope inside one. `host` is the fiber itself, or the one that runs the scope. */
@@ -69,8 +71,7 @@ export function unobserve(fiber: Fiber, observer: Observer): void {
   if (after !== null) after.before = before
   else if (fiber.lastObserver === observer) fiber.lastObserver = before
   if (before !== null) before.after = after
-  observer.before = null
-  observer.after = null
+  observer.before = null // `after` stays: tellObservers may be on its way past this node
 }
 
 /** The body is over, one way or another. Decides the outcome, then stops the children (S02). */
@@ -83,7 +84,7 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
   if (how === STOPPED) value = fiber.stopSignal?.value
   if (how === ERROR && debugging) lengthenStack(value, fiber)
   fiber.generator = null
-  fiber.op = null
+  if (fiber.op !== null) dropOp(fiber, fiber.op)
   fiber.how = how
   fiber.value = value
   fiber.cold?.deadline?.disarm()
@@ -99,8 +100,12 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
       else if (tapped) emit('dropped', fiber, error)
     }
   }
-  if (fiber.newest === null) die(fiber)
-  else stopChildren(fiber)
+  if (fiber.newest === null) {
+    die(fiber)
+    return
+  }
+  fiber._state = WAITING
+  stopChildren(fiber)
 }
 
 function foreignStop(fiber: Fiber, stop: Stop): FiberStopped {
@@ -136,7 +141,7 @@ export function stopChildren(owner: Owner, grace?: number): void {
   let child = owner.newest
   while (child !== null) {
     const older: Fiber | null = child.older
-    if (child.cold !== null) child.cold.restart = null // S41: the later verb wins
+    cancelRestart(child, stop)
     requestStop(child, stop)
     child = older
   }
@@ -149,7 +154,7 @@ function die(fiber: Fiber): void {
     if (debugging) reportFloating(fiber)
     if (tapped) emit('end', fiber)
     const reborn = fiber.cold !== null && fiber.cold.restart !== null && canReincarnate(fiber)
-    tellMonitors(fiber)
+    tellMonitors(fiber, reborn)
     if (reborn) {
       reincarnate(fiber)
       return
@@ -195,12 +200,12 @@ function tellObservers(fiber: Fiber, parent: Fiber | null): number {
   while (observer.before !== null) observer = observer.before
   let heard = OTHERS
   while (observer !== null) {
-    const after: Observer | null = observer.after
-    if (observer.watcher === parent) heard = PARENT
-    observer.before = null
-    observer.after = null
-    observer.ended(fiber)
-    observer = after
+    if (observer.watcher !== null) {
+      if (observer.watcher === parent) heard = PARENT
+      observer.before = null
+      observer.ended(fiber)
+    }
+    observer = observer.after
   }
   return heard
 }
@@ -235,11 +240,14 @@ export function raiseFromChild(parent: Fiber, error: unknown): void {
   else queueError(parent, error, true)
 }
 
-function tellMonitors(fiber: Fiber): void {
+function tellMonitors(fiber: Fiber, isReborn: boolean): void {
   const monitors = fiber.cold?.monitors
   if (monitors == null) return
   const outcome = makeOutcome(fiber.how, fiber.value)
-  for (const monitor of monitors) monitor.send({ type: 'end', fiber, outcome })
+  for (const monitor of monitors) {
+    monitor.send({ type: 'end', fiber, outcome })
+    if (!isReborn) monitor.cold?.monitoring?.delete(fiber) // a watcher keeps no dead fiber alive (S04)
+  }
 }
 
 function canReincarnate(fiber: Fiber): boolean {

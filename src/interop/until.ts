@@ -1,38 +1,82 @@
 // Waiting for promises. A promise cannot be stopped, so a fiber that leaves lets it be: a late rejection is taken care
 // of, a late value goes to `discard`. Given a function, the promise gets an AbortSignal that the leaving fiber aborts.
 
-import { BadArgument, type Fiber, fail, LateOp, type Op, settle, show } from '../core/index.js'
+import {
+  BadArgument,
+  checkOptions,
+  current,
+  enteredTwice,
+  type Fiber,
+  fail,
+  LateOp,
+  type Op,
+  type Switchpoint,
+  settle,
+  show,
+} from '../core/index.js'
 
 export interface UntilOptions<T> {
   /** Gets rid of a value that arrives after the fiber has left: closes it, releases it. */
   discard?: (value: T) => void
 }
 
+type Source<T> = PromiseLike<T> | ((signal: AbortSignal) => PromiseLike<T>)
+
 class Until<T> extends LateOp<T> {
+  private fiber: Fiber | null = null
+  /** Counts the waits, so that the promise of an earlier one cannot answer a later one. */
+  private entry = 0
   private controller: AbortController | null = null
   override discard?: (value: T) => void
 
   constructor(
-    private readonly source: PromiseLike<T> | ((signal: AbortSignal) => PromiseLike<T>),
+    private readonly source: Source<T>,
     options: UntilOptions<T>,
   ) {
     super()
     if (options.discard !== undefined) this.discard = options.discard
   }
 
+  /** A promise that exists already must be taken care of even if a stop strikes before it is waited for. */
+  override next(): IteratorResult<Switchpoint, T> {
+    try {
+      return super.next()
+    } finally {
+      if (this.entry === 0 && current !== null) this.leaveBehind(current)
+    }
+  }
+
   enter(fiber: Fiber): void {
+    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
     const promise = typeof this.source === 'function' ? this.call(this.source) : this.source
+    this.fiber = fiber
     this.left = false
+    const entry = ++this.entry
     fiber.runtime.external++
     promise.then(
       (value) => {
-        fiber.runtime.external--
-        settle(fiber, this, value)
+        if (this.isLatest(fiber, entry)) settle(fiber, this, value)
+        else this.drop(value, fiber)
       },
       (error) => {
-        fiber.runtime.external--
-        fail(fiber, this, error)
+        if (this.isLatest(fiber, entry)) fail(fiber, this, error)
       },
+    )
+  }
+
+  /** The promise of a wait has ended: whether nobody waits anew by now. */
+  private isLatest(fiber: Fiber, entry: number): boolean {
+    fiber.runtime.external--
+    if (this.entry !== entry) return false
+    this.fiber = null
+    return true
+  }
+
+  private leaveBehind(fiber: Fiber): void {
+    if (typeof this.source === 'function') return
+    this.source.then(
+      (value) => this.drop(value, fiber),
+      () => {},
     )
   }
 
@@ -48,6 +92,7 @@ class Until<T> extends LateOp<T> {
   }
 
   abort(fiber: Fiber): void {
+    this.fiber = null
     this.controller?.abort(fiber.stopReason)
   }
 
@@ -70,5 +115,5 @@ export function until<T>(
   if (typeof source !== 'function' && typeof (source as PromiseLike<T> | null)?.then !== 'function') {
     throw new BadArgument(`until() needs a promise, or a function that returns one, got ${show(source)}`)
   }
-  return new Until(source, options)
+  return new Until(source, checkOptions(options, ['discard'], 'until()'))
 }

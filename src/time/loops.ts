@@ -12,6 +12,7 @@ import {
   type Result,
   type Returned,
   type Routine,
+  repeatable,
   show,
   spin,
 } from '../core/index.js'
@@ -30,14 +31,14 @@ export function every(ms: number, body: () => unknown): Op<void> {
   checkBody(body, 'every()')
   if (checkMs(ms, 'every()') === 0)
     throw new BadArgument('every() needs a period above 0; loop over snooze() instead')
-  return rounds(body, ms, ms, Infinity, `every(${ms})`)
+  return repeatable(() => rounds(body, ms, ms, Infinity, `every(${ms})`))
 }
 
 /** Runs a body again and again, at most `rate` times a second (or once in `interval` milliseconds), the first time at once. */
 export function throttledLoop(pace: number | Pace, body: () => unknown): Op<void> {
   checkBody(body, 'throttledLoop()')
   const { interval, count } = readPace(pace, 'throttledLoop()')
-  return rounds(body, 0, interval, count, `throttledLoop, once in ${interval} ms`)
+  return repeatable(() => rounds(body, 0, interval, count, `throttledLoop, once in ${interval} ms`))
 }
 
 /** A child that repeats its body, as fast as it can or at a given pace. */

@@ -1,6 +1,6 @@
 // Waiting for time to pass. A sleep is its own node in the heap of timers: one object for the whole wait.
 
-import { BadArgument, BaseOp, checkMs, type Fiber, type Op, settle, type TimerNode } from '../core/index.js'
+import { BaseOp, checkMs, enteredTwice, type Fiber, type Op, settle, type TimerNode } from '../core/index.js'
 
 export class Sleep extends BaseOp<void> implements TimerNode {
   time = 0
@@ -18,11 +18,7 @@ export class Sleep extends BaseOp<void> implements TimerNode {
   }
 
   enter(fiber: Fiber): void {
-    if (this.fiber !== null) {
-      throw new BadArgument(
-        `${this.describe()} is already being waited for by ${this.fiber.path}. Make a new op for each wait.`,
-      )
-    }
+    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
     this.fiber = fiber
     fiber.runtime.addTimer(this, this.end(fiber))
   }

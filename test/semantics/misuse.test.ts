@@ -376,7 +376,6 @@ describe('ops iterated by hand', () => {
         ['sleep', sleep(5)],
         ['await', target.await()],
         ['join', target.join()],
-        ['Fiber.await', Fiber.await(target)],
         ['scope', scope(() => sleep(5))],
         ['moveOnAfter', moveOnAfter(10, () => sleep(5))],
         ['until', until(new Promise((resolve) => setImmediate(resolve)))],
