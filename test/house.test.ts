@@ -12,7 +12,8 @@ const FLOORS = ['core', 'time', 'interop', 'node']
 const TESTING = 'testing'
 
 const MAX_LINES = 300
-const MAX_CORE_LINES = 1550 // about 1,500
+/** Types, imports, comments and lone brackets aside. Why not 1,500: docs/decisions/0005-size-of-the-core.md. */
+const MAX_CORE_LINES = 2500
 
 interface Source {
   /** From src: 'core/fiber.ts'. */
@@ -68,6 +69,16 @@ function linesOfCode(text: string): number {
     }
   }
   return count
+}
+
+/** Lines of built code that say something: no comments, imports or lone brackets, and types are gone already. */
+function statements(built: string): number {
+  return built
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/^(import|export)\s[^;(]*?from\s.*$/gm, '')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('//') && !/^[{}()[\];,]+$/.test(line)).length
 }
 
 test('every room has its floor', () => {
@@ -132,10 +143,13 @@ test(`no file has more than ${MAX_LINES} lines of code`, () => {
   assert.deepEqual(long, [])
 })
 
-test('the core has about 1,500 lines of code at most', () => {
+test('the core has at most 2,500 lines of code', () => {
   const lines = sources
     .filter(({ room }) => room === 'core')
-    .reduce((sum, { text }) => sum + linesOfCode(text), 0)
+    .reduce(
+      (sum, { path }) => sum + statements(readFileSync(join('dist', path.replace(/ts$/, 'js')), 'utf8')),
+      0,
+    )
   assert.ok(lines <= MAX_CORE_LINES, `the core has ${lines} lines of code`)
 })
 
