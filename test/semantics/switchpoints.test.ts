@@ -168,12 +168,12 @@ for (const [name, op] of blocks) {
       let others = false
       const loop = spin(function* () {
         for (let round = 0; round < 1000 && !others; round++) yield* op()
+        return others
       })
       spin(() => {
         others = true
       })
-      yield* loop
-      assert.equal(others, true)
+      assert.equal(yield* loop, true)
     }))
 }
 
