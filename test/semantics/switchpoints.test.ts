@@ -167,7 +167,7 @@ for (const [name, op] of blocks) {
     virtual(function* () {
       let others = false
       const loop = spin(function* () {
-        for (let round = 0; round < 1000 && !others; round++) yield* op()
+        for (let round = 0; round < 50_000 && !others; round++) yield* op()
         return others
       })
       spin(() => {
@@ -221,7 +221,7 @@ test('S50 a fiber with a held stop lets others run too', () =>
     const worker = spin(function* () {
       Fiber.current.stop()
       yield* shield(function* () {
-        while (!others && ready.entered < 1000) yield* ready
+        while (!others && ready.entered < 50_000) yield* ready
       })
     })
     spin(() => {
