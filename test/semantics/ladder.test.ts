@@ -11,6 +11,7 @@ import {
   FiberStopped,
   isStop,
   moveOnAfter,
+  type Op,
   type Routine,
   receive,
   scope,
@@ -320,12 +321,41 @@ test('S16 the stop is thrown once: afterwards ops work normally', () =>
     assert.deepEqual(log, ['stop', 'waited until 16'])
   }))
 
-test('S16 a time limit around a finally does not cut what a stop has started', () =>
+const limits: [string, (ms: number, body: () => Routine<void>) => Op<void>][] = [
+  ['moveOnAfter', (ms, body) => moveOnAfter(ms, body)],
+  ['cancelAfter', (ms, body) => cancelAfter(ms, body)],
+]
+for (const [name, limit] of limits) {
+  test(`S16 a ${name} around a finally does not cut what a stop has started, nor make the fiber go on`, () =>
+    virtual(function* () {
+      // The limit would expire while the stop of the fiber unwinds through its block.
+      const log: string[] = []
+      const fiber = yield* started(function* () {
+        yield* limit(50, function* () {
+          try {
+            yield* sleep()
+          } finally {
+            yield* sleep(100)
+            log.push('cleaned up')
+          }
+        })
+        log.push('not reached')
+      })
+      assert.deepEqual(yield* fiber.stop('v'), { type: 'stopped', value: 'v' })
+      assert.deepEqual(log, ['cleaned up'])
+    }))
+}
+
+test('S16 S27 a child of a scope that fails does not cut what a stop has started in the body of the scope', () =>
   virtual(function* () {
-    // The limit would expire while the stop of the fiber unwinds through its block.
     const log: string[] = []
+    const error = new Error('child failed')
     const fiber = yield* started(function* () {
-      yield* moveOnAfter(50, function* () {
+      yield* scope(function* () {
+        spin(function* () {
+          yield* sleep(50)
+          throw error
+        })
         try {
           yield* sleep()
         } finally {
@@ -335,8 +365,9 @@ test('S16 a time limit around a finally does not cut what a stop has started', (
       })
       log.push('not reached')
     })
-    assert.deepEqual(yield* fiber.stop('v'), { type: 'stopped', value: 'v' })
+    const outcome = yield* fiber.stop()
     assert.deepEqual(log, ['cleaned up'])
+    assert.ok(outcome.type === 'error' && outcome.error === error)
   }))
 
 test('S16 nor does an inner limit cut what the expiry of an outer one has started', () =>
