@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { BadArgument, BadState, Fiber, receive, scope, sleep, snooze, spin, tap } from 'polyphony'
+import { BadArgument, BadState, Fiber, receive, run, scope, sleep, snooze, spin, tap } from 'polyphony'
 import { virtual } from 'polyphony/testing'
 
 /** The virtual clock. */
@@ -231,7 +231,7 @@ test('S04 a finished child is forgotten by its parent at once, its handle is not
 test('S04 a million spins leave the heap flat', async () => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
-  await virtual(function* () {
+  await run(function* () {
     const rounds = function* (n: number) {
       for (let i = 0; i < n; i++) {
         spin(snooze)
