@@ -6,6 +6,7 @@
 // It drives the body's generator by hand instead of by yield*, so it can answer with return() when it is forced
 // while its fiber lives on. Results are handed through unchanged: step knows a genuine wait by identity.
 
+import { refuseYield } from './badyield.js'
 import {
   BLOCK,
   callBody,
@@ -189,6 +190,10 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
       let result: IteratorResult<unknown>
       try {
         result = this.advance(how, value)
+        while (!result.done && result !== SUSPENDED) {
+          // S61: a raw yield must not cross the block.
+          result = refuseYield(fiber, this.inner as Iterator<unknown>, result)
+        }
       } catch (error) {
         return this.thrown(error)
       }
@@ -266,6 +271,13 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     fiber.runtime.addTimer(this, deadline)
   }
 
+  /** @internal A region further out is struck: its signal passes through here, and nothing of ours may cut the cleanup (S16). */
+  passThrough(): void {
+    this._phase = UNWINDING
+    this.stopSignal = null
+    if (this.index >= 0) (this.fiber as Fiber).runtime.timers.remove(this)
+  }
+
   /** @internal As a timer: the deadline of the cleanup. */
   fire(): void {
     if (this._phase !== LIVE && this._phase !== FORCED) reportOverdue(this, this.fiber as Fiber)
@@ -275,9 +287,13 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   swallowed(): number {
     return ++this.swallows
   }
-  /** Whether the signal was thrown, and this is how it came out again (S66). */
+  /** Whether its own signal was thrown. */
+  protected get wasStruck(): boolean {
+    return this._phase >= UNWINDING && this.stopSignal !== null
+  }
+  /** Whether this error is that signal on its way out (S66). */
   protected isOwn(error: unknown): boolean {
-    return this._phase >= UNWINDING && carries(error, this.stopSignal)
+    return this.wasStruck && carries(error, this.stopSignal)
   }
 }
 ;(Block.prototype as any)[BLOCK] = true

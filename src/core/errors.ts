@@ -138,6 +138,7 @@ export function markReceived(error: unknown, fiber: Fiber): boolean {
 /** Keeps `later` beside `first` in `first.suppressed` (S22). False if `first` cannot hold it (a frozen object). */
 export function suppress(first: unknown, later: unknown): boolean {
   if (first === later) return true
+  if ((typeof first !== 'object' && typeof first !== 'function') || first === null) return false
   const holder = first as { suppressed?: unknown[] }
   if (Array.isArray(holder.suppressed)) {
     if (!holder.suppressed.includes(later)) holder.suppressed.push(later)

@@ -263,8 +263,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     if (this.isMain || this.owner === null) {
       throw refuse("it is the root of its tree. Restart a child, or run main's work in a child")
     }
-    if (this._state === P.DEAD && this.how === P.ABANDONED)
-      throw refuse('it was abandoned and its generator may still hold resources')
+    if (this.isAbandoned) throw refuse('it was abandoned and its generator may still hold resources')
     if (!this.owner.isOpen) throw refuse('its parent is over')
   }
 

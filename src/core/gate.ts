@@ -35,9 +35,9 @@ export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'
   if (runtime.probe !== null) runtime.probe(fiber, op)
   if (isForced(fiber)) return REFUSED
   strikeIfReachable(fiber)
-  const ending = endingRegion(fiber)
-  if (ending !== null) {
-    if (op.idle && ending._phase === UNWINDING && !isWalled(fiber, ending)) refuse(fiber, ending, op)
+  if (isEnding(fiber)) {
+    const unwinding = op.idle ? unwindingRegion(fiber) : null
+    if (unwinding !== null) refuse(fiber, unwinding, op)
     if (isForced(fiber)) return REFUSED
     armDeadlines(fiber)
   } else if (fiber.errors === null && runtime.probe === null) {
@@ -84,12 +84,12 @@ export function canRaise(fiber: Fiber): boolean {
   return fiber._phase <= REQUESTED
 }
 
-/** The innermost region that is on its way out, struck or not. */
-function endingRegion(fiber: Fiber): Region | null {
+/** Whether any region here is on its way out, struck or not. */
+function isEnding(fiber: Fiber): boolean {
   for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block._phase !== LIVE) return block
+    if (block._phase !== LIVE) return true
   }
-  return fiber._phase === LIVE ? null : fiber
+  return fiber._phase !== LIVE
 }
 
 /** Whether nothing may be waited for here any more: the fiber, or a block around this point, is forced. */
@@ -101,12 +101,13 @@ export function isForced(fiber: Fiber): boolean {
   return false
 }
 
-/** Whether a shield or ensure lies between the switchpoint and `region`. */
-function isWalled(fiber: Fiber, region: Region): boolean {
-  for (let block = fiber.block; block !== null && block !== region; block = block.outer) {
-    if (block.wall !== OPEN) return true
+/** The region whose signal was thrown and whose cleanup runs here; null inside a shield or ensure of that cleanup. */
+function unwindingRegion(fiber: Fiber): Region | null {
+  for (let block = fiber.block; block !== null; block = block.outer) {
+    if (block.wall !== OPEN) return null
+    if (block._phase === UNWINDING && block.stopSignal !== null) return block
   }
-  return false
+  return fiber._phase === UNWINDING ? fiber : null
 }
 
 /** Cleanup is about to wait, or a signal is held: from here on the deadline counts (S18). */

@@ -6,7 +6,7 @@ import { Cold } from './cold.js'
 import { debugging, rememberSpin } from './debug.js'
 import type { Fiber } from './fiber.js'
 import type { BaseOp } from './op.js'
-import { CLOSING, GRACE, NONE, RUNNABLE } from './phase.js'
+import { CLOSING, FORCED_YIELDS, GRACE, NONE, RUNNABLE } from './phase.js'
 import { Region } from './region.js'
 import type { Ring } from './ring.js'
 import type { Runtime } from './runtime.js'
@@ -74,6 +74,10 @@ export abstract class FiberRecord extends Region {
   /** @internal */
   get isIsolated(): boolean {
     return this.cold?.isolated === true
+  }
+  /** @internal */
+  get isAbandoned(): boolean {
+    return this.cold !== null && this.cold.forcedYields > FORCED_YIELDS
   }
   /** @internal */
   coldRecord(): Cold {

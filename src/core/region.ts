@@ -19,6 +19,9 @@ export abstract class Region {
   /** @internal Its signal is to be thrown now: says what, and changes the phase. */
   struck(): unknown {
     this._phase = UNWINDING
+    const { block } = this.fiber as Fiber
+    for (let inner = block; inner !== null && (inner as Region) !== this; inner = inner.outer)
+      inner.passThrough()
     return this.stopSignal
   }
 }

@@ -1,5 +1,6 @@
 // Runs one fiber until its next wait. Nobody else touches a fiber's generator.
 
+import { refuseYield } from './badyield.js'
 import {
   callBody,
   checkResult,
@@ -9,9 +10,7 @@ import {
   iteratorOf,
   nextOf,
   returnOf,
-  throwOf,
 } from './body.js'
-import { BadYield, show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { SUSPENDED, setCurrent } from './op.js'
 import { ABANDONED, ERROR, FORCED, FORCED_YIELDS, LIVE, RUNNING, SIGNAL, STOPPED, VALUE } from './phase.js'
@@ -75,19 +74,9 @@ function settleYield(fiber: Fiber, result: IteratorResult<unknown>): IteratorRes
     if (fiber._phase === FORCED) {
       if (++fiber.coldRecord().forcedYields > FORCED_YIELDS) abandon(fiber)
       result = returnOf.call(generator)
-    } else result = refuseYield(generator, badYield(fiber, result))
+    } else result = refuseYield(fiber, generator, result)
   }
   return result
-}
-
-/** Throws into the generator. An iterator that cannot take it (`yield*` of an array) must not hide what went wrong. */
-function refuseYield(generator: Iterator<unknown>, error: BadYield): IteratorResult<unknown> {
-  try {
-    return throwOf.call(generator, error)
-  } catch (thrown) {
-    const hidden = thrown instanceof TypeError && thrown.message.includes("does not provide a 'throw' method")
-    throw hidden ? error : thrown
-  }
 }
 
 function abandon(fiber: Fiber): never {
@@ -100,19 +89,4 @@ function abandon(fiber: Fiber): never {
       'A finally block in it never lets go; what it holds is lost.',
   })
   throw ABANDON
-}
-
-/** Says what was yielded instead of an op, and what to write instead. */
-function badYield(fiber: Fiber, result: IteratorResult<unknown>): BadYield {
-  if (result === SUSPENDED) return new BadYield(`${fiber.path} yielded the wait of an op that is not waiting`)
-  const { value } = result
-  const where = `${fiber.path} yielded ${show(value)}, which is not an op`
-  const thing = value as { then?: unknown; next?: unknown } | null | undefined
-  if (typeof thing === 'object' && thing !== null) {
-    if (typeof thing.then === 'function')
-      return new BadYield(`${where}. A promise is waited for with: yield* until(promise)`)
-    if (iteratorOf(thing) !== undefined)
-      return new BadYield(`${where}. Add the star: yield* instead of yield`)
-  }
-  return new BadYield(`${where}. Only yield* of an op can wait`)
 }

@@ -1,13 +1,13 @@
 // Time limits and walls: moveOnAfter, cancelAfter, shield, ensure.
 
 import { Block, done } from './block.js'
-import { call, checkBody, type Result, type Returned, repeatable } from './body.js'
+import { checkBody, type Result, type Returned, repeatable } from './body.js'
 import { Cancel, type ErrorLike, isStop, makeError } from './errors.js'
 import { Fiber } from './fiber.js'
-import { HOLD, SHIELD } from './gate.js'
+import { HOLD, OPEN, SHIELD } from './gate.js'
 import type { Op, Routine, Switchpoint } from './op.js'
 import { checkGrace, checkMs } from './options.js'
-import { LIVE, REQUESTED, UNWINDING } from './phase.js'
+import { LIVE, REQUESTED } from './phase.js'
 import { interrupt } from './stop.js'
 import { keepBeside } from './tree.js'
 
@@ -92,7 +92,7 @@ class MoveOn<T> extends Limit<T> {
     this.request(`moveOnAfter(${this.ms}) timed out`)
   }
   protected override returned(value: unknown): IteratorResult<Switchpoint, T> {
-    const struck = this._phase >= UNWINDING
+    const struck = this.wasStruck
     this.leave()
     return done((struck ? this.value : value) as T) // S34: not struck yet, the result stands
   }
@@ -205,7 +205,7 @@ function* ensuring<T>(body: () => Op<T> | T, cleanup: () => unknown): Routine<T>
   let failure: unknown
   let value: T | undefined
   try {
-    value = yield* call(body)
+    value = yield* new Wall<T>(body, OPEN, 'ensure')
   } catch (error) {
     failed = true
     failure = error

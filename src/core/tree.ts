@@ -10,7 +10,6 @@ import type { Fiber } from './fiber.js'
 import { dropOp } from './op.js'
 import { makeOutcome } from './outcome.js'
 import {
-  ABANDONED,
   CLOSING,
   DEAD,
   ERROR,
@@ -251,7 +250,7 @@ function tellMonitors(fiber: Fiber, isReborn: boolean): void {
 }
 
 function canReincarnate(fiber: Fiber): boolean {
-  return fiber.how !== ERROR && fiber.how !== ABANDONED && fiber.owner?.isOpen === true
+  return fiber.how !== ERROR && !fiber.isAbandoned && fiber.owner?.isOpen === true
 }
 
 /** S41: the same handle lives again, with a clean slate. */

@@ -55,7 +55,7 @@ export class World {
     this.runtime = new Runtime(() => this.backend)
     this.runtime.policy = options.policy ?? null
     this.runtime.probe = options.probe ?? null
-    this.maxSwitches = options.maxSwitches ?? 1_000_000
+    this.maxSwitches = options.maxSwitches ?? 5_000_000
     this.root = spinRoot(this.runtime, body, { name: 'main' })
     this.runtime.main = this.root
   }

@@ -1,0 +1,37 @@
+// What happens when a body yields something that is not the wait of an op.
+
+import { iteratorOf, throwOf } from './body.js'
+import { BadYield, show } from './errors.js'
+import type { Fiber } from './fiber.js'
+import { SUSPENDED } from './op.js'
+
+/** Throws a `BadYield` at the yield: the body may catch it and go on. */
+export function refuseYield(
+  fiber: Fiber,
+  generator: Iterator<unknown>,
+  result: IteratorResult<unknown>,
+): IteratorResult<unknown> {
+  const error = badYield(fiber, result)
+  try {
+    return throwOf.call(generator, error)
+  } catch (thrown) {
+    // An iterator that cannot take it (`yield*` of an array) must not hide what went wrong.
+    const hidden = thrown instanceof TypeError && thrown.message.includes("does not provide a 'throw' method")
+    throw hidden ? error : thrown
+  }
+}
+
+/** Says what was yielded instead of an op, and what to write instead. */
+function badYield(fiber: Fiber, result: IteratorResult<unknown>): BadYield {
+  if (result === SUSPENDED) return new BadYield(`${fiber.path} yielded the wait of an op that is not waiting`)
+  const { value } = result
+  const where = `${fiber.path} yielded ${show(value)}, which is not an op`
+  if (typeof value === 'object' && value !== null) {
+    if (typeof (value as PromiseLike<unknown>).then === 'function') {
+      return new BadYield(`${where}. A promise is waited for with: yield* until(promise)`)
+    }
+    if (iteratorOf(value) !== undefined)
+      return new BadYield(`${where}. Add the star: yield* instead of yield`)
+  }
+  return new BadYield(`${where}. Only yield* of an op can wait`)
+}
