@@ -51,6 +51,7 @@ export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'
 
 /** Throws what strikes; called when a fiber is resumed by a signal, so there always is something. */
 export function strike(fiber: Fiber): IteratorResult<Switchpoint, any> {
+  fiber.cold?.deadline?.stopWaiting()
   strikeIfReachable(fiber)
   throw new BadYield(`${fiber.path} was interrupted by nothing; this is a fault of the library`)
 }

@@ -164,6 +164,13 @@ export class Deadline implements TimerNode {
     if (time < Infinity) this.fiber.runtime.addTimer(this, time)
   }
 
+  /** The op that answered LATER has ended, or was left behind. */
+  stopWaiting(): void {
+    if (this.leaveAt === Infinity) return
+    this.leaveAt = Infinity
+    this.arm()
+  }
+
   disarm(): void {
     this.forceAt = Infinity
     this.leaveAt = Infinity
