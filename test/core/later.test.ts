@@ -12,7 +12,7 @@ class Work extends BaseOp<string> {
   enter(fiber: Fiber) {
     this.fiber = fiber
   }
-  abort() {
+  abort(): typeof LATER {
     return LATER
   }
   describe() {
