@@ -38,7 +38,7 @@ export {
 export { checkGrace, checkMs, checkOptions } from './options.js'
 export type { Outcome } from './outcome.js'
 export type { Phase, State } from './phase.js'
-export { type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
+export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
 export { type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
 export { isSuspended, receive, receiveAllPending, snooze, suspend, transfer, tryReceive } from './suspend.js'

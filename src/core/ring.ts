@@ -52,6 +52,14 @@ export class Ring<T> {
     return item
   }
 
+  /** Takes the item at `index` and puts the oldest in its place: as fast as `shift`, where order does not matter. */
+  pick(index: number): T {
+    const item = this.at(index)
+    this.items[(this.head + index) & this.mask] = this.at(0)
+    this.shift()
+    return item
+  }
+
   /** Takes `item` out, wherever it is. */
   delete(item: T): boolean {
     for (let i = 0; i < this.size; i++) {

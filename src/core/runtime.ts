@@ -44,6 +44,9 @@ export interface RuntimeStats {
   readonly reports: number
 }
 
+/** Chooses a runnable fiber; the queue is not empty. */
+export type Policy = (queue: Ring<Fiber>) => Fiber
+
 /** Called at each switchpoint by the testing room; may throw. */
 export type Probe = (fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'>) => void
 
@@ -59,8 +62,8 @@ export class Runtime {
   main: Fiber | null = null
   alive = 0
   readonly counts = { deadLetters: 0, refused: 0, forced: 0, abandoned: 0, reports: 0 }
-  /** Chooses which of n runnable fibers goes next; null: the first. For tests. */
-  policy: ((n: number) => number) | null = null
+  /** Takes the fiber that goes next out of the queue; null: the first. For tests. */
+  policy: Policy | null = null
   probe: Probe | null = null
   /** Ops that wait for something the backend does not know of, such as a promise. */
   external = 0
@@ -126,7 +129,7 @@ export class Runtime {
     this.batchStart += this.lastCheck - this.lastEnd // time between turns is not ours
     try {
       while (queue.size > 0) {
-        const fiber = this.policy === null ? queue.shift() : queue.take(this.policy(queue.size))
+        const fiber = this.policy === null ? queue.shift() : this.policy(queue)
         if (debugging) this.watchedStep(fiber)
         else step(fiber)
         if (++this.switches >= this.nextCheck && this.isSpent()) break

@@ -3,7 +3,7 @@
 // A schedule is the list of choices made wherever more than one fiber was runnable; 0 is the order of the queue.
 // Depth first: after each run, the last choice that has an alternative left is changed, and all before it are repeated.
 
-import { BadArgument, checkBody, checkOptions, PolyphonyError } from '../core/index.js'
+import { BadArgument, checkBody, checkOptions, type Policy, PolyphonyError } from '../core/index.js'
 import { World } from './world.js'
 
 export interface ExploreOptions {
@@ -57,12 +57,13 @@ export function explore(scenario: () => unknown, options: ExploreOptions = {}): 
   for (let schedules = 1; ; schedules++) {
     const choices: number[] = []
     const widths: number[] = []
-    const policy = (n: number) => {
-      if (n === 1) return 0
+    const policy: Policy = (queue) => {
+      const n = queue.size
+      if (n === 1) return queue.shift()
       const choice = Math.min(prefix[choices.length] ?? 0, n - 1)
       choices.push(choice)
       widths.push(n)
-      return choice
+      return queue.take(choice)
     }
     runOnce(scenario, policy, (error) => new ScheduleFailed(writeTrace(choices), schedules, error))
     if (trace !== undefined) return { schedules, complete: false }
@@ -73,11 +74,7 @@ export function explore(scenario: () => unknown, options: ExploreOptions = {}): 
   }
 }
 
-function runOnce(
-  scenario: () => unknown,
-  policy: (n: number) => number,
-  failed: (error: unknown) => Error,
-): void {
+function runOnce(scenario: () => unknown, policy: Policy, failed: (error: unknown) => Error): void {
   const world = new World(scenario, { policy, maxSwitches: 100_000 })
   try {
     if (world.advance() === 'outside') {

@@ -1,5 +1,7 @@
 // Numbers that look random and can be had again.
 
+import type { Policy } from '../core/index.js'
+
 /** A generator of numbers from 0 (included) to 1, the same for the same seed. */
 export function random(seed: number): () => number {
   let state = seed >>> 0
@@ -12,9 +14,9 @@ export function random(seed: number): () => number {
 }
 
 /** A scheduler that picks any runnable fiber. */
-export function seededPolicy(seed: number): (n: number) => number {
+export function seededPolicy(seed: number): Policy {
   const next = random(seed)
-  return (n) => Math.floor(next() * n)
+  return (queue) => queue.pick(Math.floor(next() * queue.size))
 }
 
 export function seedFromEnvironment(): number | undefined {

@@ -9,6 +9,7 @@ import {
   formatTrees,
   isSuspended,
   type Outcome,
+  type Policy,
   PolyphonyError,
   type Probe,
   type Report,
@@ -38,8 +39,7 @@ export class VirtualBackend implements Backend {
 }
 
 export interface WorldOptions {
-  /** Chooses which of n runnable fibers goes next. */
-  policy?: ((n: number) => number) | null
+  policy?: Policy | null
   probe?: Probe | null
   /** How many switches before the world counts as endless. */
   maxSwitches?: number

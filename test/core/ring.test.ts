@@ -15,7 +15,7 @@ describe('the ring', () => {
       const ring = new Ring<number>(2)
       const model: number[] = []
       for (let step = 0; step < 300; step++) {
-        const choice = pick(12)
+        const choice = pick(13)
         if (choice < 5) {
           ring.push(step)
           model.push(step)
@@ -32,6 +32,13 @@ describe('the ring', () => {
           const at = model.indexOf(item)
           if (at >= 0) model.splice(at, 1)
           assert.equal(ring.delete(item), at >= 0)
+        }
+        if (choice === 12 && model.length > 0) {
+          const at = pick(model.length)
+          const expected = model[at]
+          model[at] = model[0] as number
+          model.shift()
+          assert.equal(ring.pick(at), expected)
         }
         assert.deepEqual(contents(ring), model, `seed ${seed}, step ${step}`)
       }
