@@ -198,19 +198,16 @@ function answer(fiber: Fiber, op: BaseOp<unknown>, how: number, value: unknown):
   return true
 }
 
-/** Takes a waiting fiber out of its op so that a signal can strike. Completion wins: an abort may still settle (S34). */
-export function withdraw(fiber: Fiber): void {
-  const op = fiber.op
-  if (op === null || fiber._state !== WAITING || fiber.how !== NONE) return
-  if (abortOp(fiber, op) === LATER) {
-    if (fiber.how === NONE) {
-      fiber.how = SIGNAL
-      boundLater(fiber)
-    }
-  } else if (fiber.how === NONE) {
-    fiber.how = SIGNAL
-    fiber.runtime.push(fiber)
-  }
+/**
+ * Takes a waiting fiber out of its op, if it is in one, so that a signal can strike. Completion wins: an abort may still
+ * settle (S34). An op that ends LATER is waited for, unless there is no more patience (S35).
+ */
+export function withdraw(fiber: Fiber, isPatient = true): void {
+  const isLater = fiber.op !== null && fiber.how === NONE && abortOp(fiber, fiber.op) === LATER
+  if (fiber._state !== WAITING) return
+  fiber.how = SIGNAL
+  if (isLater && isPatient) boundLater(fiber)
+  else fiber.runtime.push(fiber)
 }
 
 /** Aborts an op; an exception from `abort` never lands in the fiber that happened to cause it (S70). */

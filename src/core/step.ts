@@ -13,7 +13,8 @@ import {
 } from './body.js'
 import type { Fiber } from './fiber.js'
 import { SUSPENDED, setCurrent } from './op.js'
-import { ABANDONED, ERROR, FORCED, FORCED_YIELDS, LIVE, RUNNING, SIGNAL, STOPPED, VALUE } from './phase.js'
+import { ABANDONED, ERROR, FORCED, FORCED_YIELDS, LIVE, RUNNING, SIGNAL, VALUE } from './phase.js'
+import { endUnstarted } from './stop.js'
 import { emit, tapped } from './tap.js'
 import { bodyEnded } from './tree.js'
 
@@ -28,7 +29,7 @@ export function step(fiber: Fiber): void {
     if (generator === null) {
       if (!start(fiber)) return
       result = nextOf.call(fiber.generator as Iterator<unknown>)
-    } else if (fiber._phase === FORCED && fiber.how >= SIGNAL) {
+    } else if (fiber._phase === FORCED && fiber.how === SIGNAL) {
       result = returnOf.call(generator) // S19; a value that came before is delivered first (S34)
     } else result = nextOf.call(generator)
     if (result !== SUSPENDED || fiber._state === RUNNING) result = settleYield(fiber, result)
@@ -46,10 +47,7 @@ const ABANDON = Symbol('abandon')
 /** The first turn: calls the body (S05). False if there is nothing to resume: it has ended already. */
 function start(fiber: Fiber): boolean {
   if (fiber._phase !== LIVE || fiber.errors !== null) {
-    // Stopped or raised in before it ran one line. Errors strike first (S26).
-    const pending = fiber.errors?.shift()
-    if (pending === undefined) bodyEnded(fiber, STOPPED, undefined)
-    else bodyEnded(fiber, ERROR, pending.error)
+    endUnstarted(fiber)
     return false
   }
   const returned = callBody(fiber.body, fiber.args)

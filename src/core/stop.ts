@@ -5,8 +5,8 @@ import type { Cold } from './cold.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { canRaise, findTarget } from './gate.js'
-import { abortOp, describe, withdraw } from './op.js'
-import { CLOSING, ERROR, FORCED, LIVE, NONE, REQUESTED, SIGNAL, STOPPED, WAITING } from './phase.js'
+import { describe, withdraw } from './op.js'
+import { CLOSING, ERROR, FORCED, LIVE, REQUESTED, SIGNAL, STOPPED, WAITING } from './phase.js'
 import type { Region } from './region.js'
 import { emit, tapped } from './tap.js'
 import type { TimerNode } from './timers.js'
@@ -75,15 +75,19 @@ export function interrupt(fiber: Fiber): void {
   if (fiber.how === SIGNAL) {
     boundLater(fiber)
   } else if (fiber.isUnstarted) {
-    // A raw fiber that nobody has run yet has no turn to wait for.
-    const pending = fiber.errors?.shift()
-    if (pending === undefined) bodyEnded(fiber, STOPPED, fiber.stopSignal?.value)
-    else bodyEnded(fiber, ERROR, pending.error)
+    endUnstarted(fiber) // a raw fiber has no turn to wait for
   } else if (findTarget(fiber) !== null || (fiber.errors !== null && canRaise(fiber))) {
     withdraw(fiber)
   } else {
     armHeld(fiber)
   }
+}
+
+/** Stopped or raised in before it ran one line (S05, S67). Errors strike first (S26). */
+export function endUnstarted(fiber: Fiber): void {
+  const pending = fiber.errors?.shift()
+  if (pending === undefined) bodyEnded(fiber, STOPPED, undefined)
+  else bodyEnded(fiber, ERROR, pending.error)
 }
 
 /**
@@ -132,17 +136,8 @@ export function force(region: Region): void {
   fiber.runtime.counts.forced++
   if (tapped) emit('forced', fiber, region)
   if (fiber._state !== WAITING) return
-  if (fiber.isUnstarted) {
-    bodyEnded(fiber, STOPPED, fiber.stopSignal?.value)
-    return
-  }
-  const op = fiber.op
-  if (op !== null && fiber.how === NONE) abortOp(fiber, op)
-  // Completion wins here too: if the abort settled the op, the value is delivered before the first return().
-  if (fiber._state === WAITING) {
-    fiber.how = SIGNAL
-    fiber.runtime.push(fiber)
-  }
+  if (fiber.isUnstarted) endUnstarted(fiber)
+  else withdraw(fiber, false) // completion wins here too: a value is delivered before the first return()
 }
 
 /** The deadline of a fiber whose cleanup waits, and of an op that answered LATER. Made only when needed. */
