@@ -74,6 +74,10 @@ export class Stop {
     /** @internal Where stop() was called, in debug mode (S14). */
     readonly site: string | undefined = undefined,
   ) {}
+  /** @internal When the cleanup of a fiber that it stops has to be over. */
+  deadlineFor(fiber: Fiber): number {
+    return this.bound ? Math.min(this.deadline, this.since + fiber.grace) : this.deadline
+  }
   /** @internal Of a restart that turned into a stop. */
   become(other: Stop): void {
     this.value = other.value

@@ -112,7 +112,7 @@ function unwindingRegion(fiber: Fiber): Region | null {
 }
 
 /** Cleanup is about to wait, or a signal is held: from here on the deadline counts (S18). */
-function armDeadlines(fiber: Fiber): void {
+export function armDeadlines(fiber: Fiber): void {
   for (let block = fiber.block; block !== null; block = block.outer) {
     if (block._phase !== LIVE) block.armDeadline()
   }

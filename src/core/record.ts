@@ -85,13 +85,13 @@ export abstract class FiberRecord extends Region {
     return this.cold
   }
 
-  /** @internal Another idle op was refused; how many by now. */
+  /** @internal */
   swallowed(): number {
     return ++this.coldRecord().swallows
   }
   /** @internal The latest time for children that are stopped now. */
-  childDeadline(now: number): number {
-    return this.stopSignal === null ? now + this.grace : deadlineOf(this.fiber)
+  childDeadline(): number {
+    return deadlineOf(this.fiber)
   }
   /** @internal Starts counting. A body that still has children may use half of what is left (S18). */
   armDeadline(): void {

@@ -83,8 +83,7 @@ export class Scope<T> extends Block<T> {
   childDeadline(now: number): number {
     const fiber = this.fiber as Fiber
     if (fiber._phase !== FORCED && isForced(fiber)) return now
-    const own = now + (this.grace ?? fiber.grace)
-    return fiber.stopSignal === null ? own : Math.min(own, deadlineOf(fiber))
+    return Math.min(now + fiber.grace, deadlineOf(fiber))
   }
 
   protected override returned(value: unknown): IteratorResult<Switchpoint, T> {

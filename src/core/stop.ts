@@ -4,7 +4,7 @@
 import type { Cold } from './cold.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { canRaise, findTarget } from './gate.js'
+import { armDeadlines, canRaise, findTarget } from './gate.js'
 import { describe, withdraw } from './op.js'
 import { CLOSING, ERROR, FORCED, LIVE, REQUESTED, SIGNAL, STOPPED, WAITING } from './phase.js'
 import type { Region } from './region.js'
@@ -51,21 +51,19 @@ export function cancelRestart(fiber: Fiber<any, any>, stop: Stop): void {
 
 /** S21: the first value and reason stay, the smaller grace wins. */
 function tighten(fiber: Fiber, later: Stop): void {
-  const first = fiber.stopSignal as Stop
-  const deadline = later.bound ? Math.min(later.deadline, later.since + fiber.grace) : later.deadline
+  const deadline = later.deadlineFor(fiber)
   if (deadline >= deadlineOf(fiber)) return
   fiber.coldRecord().tight = deadline
   if (deadline <= later.since) force(fiber)
   else if (fiber.cold?.deadline != null) fiber.armDeadline()
-  if (tapped) emit('stop', fiber, first)
+  if (tapped) emit('stop', fiber, fiber.stopSignal)
 }
 
-/** When the cleanup of a stopped fiber has to be over: its own grace, never later than its parent's deadline (S18). */
+/** When cleanup has to be over. Of a fiber that nobody has stopped: if it were stopped now. */
 export function deadlineOf(fiber: Fiber): number {
   const stop = fiber.stopSignal
   if (stop === null) return fiber.runtime.now() + fiber.grace
-  const own = stop.bound ? Math.min(stop.deadline, stop.since + fiber.grace) : stop.deadline
-  return Math.min(own, fiber.cold?.tight ?? Infinity)
+  return Math.min(stop.deadlineFor(fiber), fiber.cold?.tight ?? Infinity)
 }
 
 /** Something became pending for this fiber: strike at once if it waits where a signal can reach it. */
@@ -79,7 +77,7 @@ export function interrupt(fiber: Fiber): void {
   } else if (findTarget(fiber) !== null || (fiber.errors !== null && canRaise(fiber))) {
     withdraw(fiber)
   } else {
-    armHeld(fiber)
+    armDeadlines(fiber) // held by a shield or by cleanup further in, but its deadline counts all the same (S65)
   }
 }
 
@@ -105,14 +103,6 @@ export function boundLater(fiber: Fiber): void {
   if (fiber._phase !== LIVE) latest = Math.min(latest, deadlineOf(fiber))
   cold.deadline.leaveAt = Math.min(latest, fiber.runtime.now() + fiber.grace)
   cold.deadline.arm()
-}
-
-/** The signal is held by a shield or by cleanup further in, but its deadline counts all the same (S65). */
-function armHeld(fiber: Fiber): void {
-  for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block._phase === REQUESTED) block.armDeadline()
-  }
-  if (fiber._phase === REQUESTED) fiber.armDeadline()
 }
 
 /** Throws an error into a fiber at its current or next switchpoint: `raise`, `cancel`, or the error of a child. */
