@@ -9,21 +9,19 @@
 import { refuseYield } from './badyield.js'
 import {
   BLOCK,
-  callBody,
   checkBody,
-  checkResult,
   isGenerator,
   isGeneratorFunction,
-  iteratorOf,
   nextOf,
   returnOf,
+  startBody,
   throwOf,
 } from './body.js'
 import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadState, carries, Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
-import { current, DONE, enteredTwice, type Op, SUSPENDED, type Switchpoint } from './op.js'
+import { type BaseOp, current, DONE, enteredTwice, type Op, SUSPENDED, type Switchpoint } from './op.js'
 import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, SIGNAL, UNWINDING } from './phase.js'
 import { Region } from './region.js'
 import { interrupt, reportOverdue } from './stop.js'
@@ -43,7 +41,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   /** @internal */ seq = 0
   /** @internal */ index = -1
   protected inner: Iterator<unknown> | null = null
-  /** Whether `inner` is a real generator, to be driven through the shared functions. */
+  /** Whether `inner` is a generator, to be driven through the shared functions, or else an op. */
   private native = false
   private paused = false
   private swallows = 0
@@ -152,17 +150,13 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     this.forcedYields = 0
     fiber.block = this
     this.begin()
-    let returned: unknown
     try {
-      returned = callBody(this.body, [this.argument()])
-      this.native = isGeneratorFunction(this.body)
-      this.inner = this.native ? (returned as Iterator<unknown>) : (iteratorOf(returned) ?? null)
-      if (!this.native && this.inner !== null) this.native = isGenerator(this.inner)
-      if (this.inner === null) checkResult(returned, `the body of ${this.describe()}`)
+      this.inner = startBody(this.body, [this.argument()])
+      this.native = isGeneratorFunction(this.body) || isGenerator(this.inner)
     } catch (error) {
       return this.thrown(error)
     }
-    return this.inner === null ? this.returned(returned) : this.drive(NEXT, undefined)
+    return this.drive(NEXT, undefined)
   }
 
   /** Whether entering is a switchpoint. The cleanup of `ensure` must be reached whatever is pending. */
@@ -205,15 +199,14 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   }
 
   private advance(how: number, value: unknown): IteratorResult<unknown> {
-    const inner = this.inner as Iterator<unknown>
     if (this.native) {
-      if (how === NEXT) return nextOf.call(inner, value)
-      return how === THROW ? throwOf.call(inner, value) : returnOf.call(inner, value)
+      const generator = this.inner as Iterator<unknown>
+      if (how === NEXT) return nextOf.call(generator, value)
+      return how === THROW ? throwOf.call(generator, value) : returnOf.call(generator, value)
     }
-    if (how === NEXT) return inner.next(value as never)
-    if (how === RETURN) return inner.return?.(value) ?? { done: true, value }
-    if (inner.throw === undefined) throw value
-    return inner.throw(value)
+    const op = this.inner as BaseOp<unknown> | Block<unknown>
+    if (how === NEXT) return op.next()
+    return how === THROW ? op.throw(value) : op.return(value)
   }
 
   /** The generator of a forced block never lets go: it is dropped, and the block ends (S19). */

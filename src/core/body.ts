@@ -2,7 +2,7 @@
 // Promises are refused with a sentence, because a fiber cannot be stopped inside one.
 
 import { BadArgument, show } from './errors.js'
-import { BaseOp, type Op, type Routine } from './op.js'
+import { BaseOp, current, type Op, type Routine } from './op.js'
 
 /** A generator function, or a plain function that returns an `Op` or a result. */
 export type Body<T, A extends unknown[] = []> = (...args: A) => Op<T> | T
@@ -43,7 +43,7 @@ export function isGeneratorFunction(fn: object): boolean {
   return Object.getPrototypeOf(fn) === GeneratorFunctionPrototype
 }
 
-/** Whether it is a generator that the shared functions can drive. */
+/** Whether it is a generator that the shared functions can drive. Slow; the kind of the body tells it faster. */
 export function isGenerator(iterator: unknown): iterator is Iterator<unknown> {
   return (
     (iterator as Iterator<unknown>).next === nextOf && (iterator as any)[Symbol.toStringTag] === 'Generator'
@@ -98,22 +98,27 @@ function isBlock(iterator: object): boolean {
   return BLOCK in iterator
 }
 
+/** Calls a body. Gives what runs it: its generator, the op that a plain function returned, or its value as a generator. */
+export function startBody(body: (...args: any[]) => unknown, args: readonly unknown[]): Iterator<unknown> {
+  const returned = callBody(body, args)
+  if (isGeneratorFunction(body)) return returned as Iterator<unknown>
+  return iteratorOf(returned) ?? giveBack(returned, body)
+}
+
 /** The result of a plain body; a promise is not one. */
-export function checkResult(value: unknown, what: string): void {
-  if (
-    typeof (value as PromiseLike<unknown> | null | undefined)?.then === 'function' &&
-    typeof value === 'object'
-  ) {
+function* giveBack(value: unknown, body: (...args: any[]) => unknown): Routine<unknown> {
+  if (typeof value === 'object' && typeof (value as PromiseLike<unknown> | null)?.then === 'function') {
     throw new BadArgument(
-      `${what} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
+      `${body.name || 'the body'} in ${current?.path} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
         'return until(promise), or write function* and yield* until(promise).',
     )
   }
+  return value
 }
 
-/** Runs whatever a body returned as an op. */
-export function* drive(iterator: Iterator<unknown>): Routine<unknown> {
-  return yield* { [Symbol.iterator]: () => iterator } as Op<unknown>
+/** Runs an op as a generator. Whatever `iteratorOf` lets through is its own iterator. */
+export function* drive(op: Iterator<unknown>): Routine<unknown> {
+  return yield* op as unknown as Op<unknown>
 }
 
 /** An op out of a generator function: each `yield*` of it starts anew. */
@@ -122,10 +127,6 @@ export function repeatable<T>(make: () => Routine<T>): Op<T> {
 }
 
 /** Calls a body of either kind inside the current fiber: `yield* call(body, x)`. */
-export function* call<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
-  const result = callBody(body, args)
-  const iterator = iteratorOf(result)
-  if (iterator !== undefined) return (yield* drive(iterator)) as T
-  checkResult(result, body.name || 'the body')
-  return result as T
+export function call<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
+  return startBody(body, args) as Routine<T> // ops too are their own iterators
 }

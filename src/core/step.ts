@@ -1,16 +1,7 @@
 // Runs one fiber until its next wait. Nobody else touches a fiber's generator.
 
 import { refuseYield } from './badyield.js'
-import {
-  callBody,
-  checkResult,
-  drive,
-  isGenerator,
-  isGeneratorFunction,
-  iteratorOf,
-  nextOf,
-  returnOf,
-} from './body.js'
+import { drive, isGenerator, isGeneratorFunction, nextOf, returnOf, startBody } from './body.js'
 import type { Fiber } from './fiber.js'
 import { SUSPENDED, setCurrent } from './op.js'
 import { ABANDONED, ERROR, FORCED, FORCED_YIELDS, LIVE, RUNNING, SIGNAL, VALUE } from './phase.js'
@@ -50,18 +41,8 @@ function start(fiber: Fiber): boolean {
     endUnstarted(fiber)
     return false
   }
-  const returned = callBody(fiber.body, fiber.args)
-  if (isGeneratorFunction(fiber.body)) {
-    fiber.generator = returned as Iterator<unknown>
-    return true
-  }
-  const iterator = iteratorOf(returned)
-  if (iterator === undefined) {
-    checkResult(returned, fiber.body.name || 'the body')
-    bodyEnded(fiber, VALUE, returned)
-    return false
-  }
-  fiber.generator = isGenerator(iterator) ? iterator : drive(iterator)
+  const inner = startBody(fiber.body, fiber.args)
+  fiber.generator = isGeneratorFunction(fiber.body) || isGenerator(inner) ? inner : drive(inner)
   return true
 }
 
