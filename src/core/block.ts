@@ -34,7 +34,7 @@ const RETURN = 2
 /** A region inside a fiber. Subclasses say what strikes, and what their end means. */
 export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchpoint, T, unknown> {
   /** @internal The fiber that runs it; null while not entered. */ fiber: Fiber | null = null
-  /** @internal */ outer: Block<any> | null = null
+  /** @internal */ outer: Region | null = null
   /** @internal How far it lets signals in. */ wall = OPEN
   /** @internal */ readonly grace: number | undefined
   /** @internal As a timer: first the time limit, then the deadline of the cleanup. */ time = 0
@@ -103,12 +103,12 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   }
   /** @internal */
   abstract describe(): string
-  /** @internal Ends by itself after a time (S32). */
+  /** @internal */
   get isTimed(): boolean {
     return false
   }
   /** @internal */
-  get isScope(): boolean {
+  get isOwner(): boolean {
     return false
   }
   /** @internal */
@@ -143,12 +143,12 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   private open(fiber: Fiber): IteratorResult<Switchpoint, T> {
     if (debugging) opEntered(this, fiber)
     this.fiber = fiber
-    this.outer = fiber.block
+    this.outer = fiber.innermost
     this._phase = LIVE
     this.stopSignal = null
     this.swallows = 0
     this.forcedYields = 0
-    fiber.block = this
+    fiber.innermost = this
     this.begin()
     try {
       this.inner = startBody(this.body, [this.argument()])
@@ -216,8 +216,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
       kind: 'abandoned',
       message: `the body of ${this.describe()} in ${fiber.path} was abandoned: it went on yielding after it had been forced to end`,
     })
-    for (let block = fiber.block; block !== null && block !== this; block = block.outer) block.abandon()
-    fiber.block = this
+    this.abandonInside()
     return this.returned(undefined)
   }
 
@@ -227,14 +226,14 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     if (this.index >= 0) fiber.runtime.timers.remove(this)
     this.fiber = null
     this.inner = null
-    if (fiber.block !== this) {
-      fiber.block = this.outer
+    const isInnermost = fiber.innermost === this
+    fiber.innermost = this.outer as Region
+    this.outer = null
+    if (!isInnermost) {
       throw new BadState(
         `blocks of ${fiber.path} were left in the wrong order: ${this.describe()} was not the innermost (S61)`,
       )
     }
-    fiber.block = this.outer
-    this.outer = null
   }
 
   /** @internal The fiber's body is over while this block was open: its generator was abandoned. */
@@ -256,12 +255,16 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     interrupt(fiber)
   }
 
+  /** @internal */
+  get deadline(): number {
+    return this.stopSignal?.deadline ?? Infinity
+  }
+
   /** @internal Starts counting the time that cleanup may take. */
   armDeadline(): void {
     const fiber = this.fiber as Fiber
-    const deadline = this.stopSignal?.deadline ?? Infinity
-    if (this.index >= 0 || deadline === Infinity || this._phase === FORCED) return
-    fiber.runtime.addTimer(this, deadline)
+    if (this.index >= 0 || this.deadline === Infinity || this._phase === FORCED) return
+    fiber.runtime.addTimer(this, this.deadline)
   }
 
   /** @internal A region further out is struck: its signal passes through here, and nothing of ours may cut the cleanup (S16). */

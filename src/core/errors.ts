@@ -75,7 +75,7 @@ export class Stop {
     readonly site: string | undefined = undefined,
   ) {}
   /** @internal When the cleanup of a fiber that it stops has to be over. */
-  deadlineFor(fiber: Fiber): number {
+  deadlineFor(fiber: { grace: number }): number {
     return this.bound ? Math.min(this.deadline, this.since + fiber.grace) : this.deadline
   }
   /** @internal Of a restart that turned into a stop. */

@@ -11,6 +11,7 @@ import { checkGrace, checkOptions } from './options.js'
 import { makeOutcome, type Outcome } from './outcome.js'
 import * as P from './phase.js'
 import { FiberRecord } from './record.js'
+import type { Region } from './region.js'
 import { Ring } from './ring.js'
 import type { Runtime } from './runtime.js'
 import { type Spin, spinRoot, spinUnder, stopOnAbort } from './spin.js'
@@ -145,11 +146,9 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   /** Its living children, oldest first, also those that belong to a scope it is in. */
   get children(): Fiber[] {
     const found: Fiber[] = []
-    const collect = (newest: Fiber | null) => {
-      for (let child = newest; child !== null; child = child.older) found.push(child)
+    for (let region: Region | null = this.innermost; region !== null; region = region.outer) {
+      for (let child = region.newest; child !== null; child = child.older) found.push(child)
     }
-    collect(this.newest)
-    for (let block = this.block; block !== null; block = block.outer) collect(block.newest)
     return found.sort((a, b) => a.id - b.id)
   }
 
@@ -358,9 +357,8 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   /** Asks all children to stop, newest first, without waiting. */
   stopChildren(options: { grace?: number } = {}): void {
     checkGrace(checkOptions(options, ['grace'], 'stopChildren()').grace, 'stopChildren()')
-    stopChildren(this, options.grace)
-    for (let block = this.block; block !== null; block = block.outer) {
-      if (block.newest !== null) stopChildren(block as unknown as Owner, options.grace)
+    for (let region: Region | null = this.innermost; region !== null; region = region.outer) {
+      if (region.newest !== null) stopChildren(region as Owner, options.grace)
     }
   }
 

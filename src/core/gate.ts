@@ -6,7 +6,6 @@
 //           inside-out walk: the outermost requested region strikes, but nothing reaches past a shield
 //           or past a region that is already unwinding.
 
-import type { Block } from './block.js'
 import { BadYield, NotInFiber, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { type BaseOp, describe, type Switchpoint } from './op.js'
@@ -35,12 +34,12 @@ export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'
   if (runtime.probe !== null) runtime.probe(fiber, op)
   if (isForced(fiber)) return REFUSED
   strikeIfReachable(fiber)
-  if (isEnding(fiber)) {
-    const unwinding = op.idle ? unwindingRegion(fiber) : null
-    if (unwinding !== null) refuse(fiber, unwinding, op)
-    if (isForced(fiber)) return REFUSED
-    armDeadlines(fiber)
-  } else if (fiber.errors === null && runtime.probe === null) {
+  const unwinding = op.idle ? unwindingRegion(fiber) : null
+  if (unwinding !== null) {
+    refuse(fiber, unwinding, op)
+    return REFUSED
+  }
+  if (!armDeadlines(fiber) && fiber.errors === null && runtime.probe === null) {
     fiber.budget = BUDGET
     return TURN
   }
@@ -69,54 +68,48 @@ function strikeIfReachable(fiber: Fiber): void {
 
 /** The region whose signal strikes at this switchpoint, if any. */
 export function findTarget(fiber: Fiber): Region | null {
-  let found: Block<any> | null = null
-  for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block._phase === REQUESTED) found = block
-    else if (block._phase !== LIVE || block.wall !== OPEN) return found
+  let found: Region | null = null
+  for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
+    if (region._phase === REQUESTED) found = region
+    else if (region._phase !== LIVE || region.wall !== OPEN) return found
   }
-  return fiber._phase === REQUESTED ? fiber : found
+  return found
 }
 
 /** Whether a raise or a child error may strike here: not inside `ensure` cleanup, not where something unwinds (S65). */
 export function canRaise(fiber: Fiber): boolean {
-  for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block._phase >= UNWINDING || block.wall === HOLD) return false
+  for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
+    if (region._phase >= UNWINDING || region.wall === HOLD) return false
   }
-  return fiber._phase <= REQUESTED
-}
-
-/** Whether any region here is on its way out, struck or not. */
-function isEnding(fiber: Fiber): boolean {
-  for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block._phase !== LIVE) return true
-  }
-  return fiber._phase !== LIVE
+  return true
 }
 
 /** Whether nothing may be waited for here any more: the fiber, or a block around this point, is forced. */
 export function isForced(fiber: Fiber): boolean {
-  if (fiber._phase === FORCED) return true
-  for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block._phase === FORCED) return true
+  for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
+    if (region._phase === FORCED) return true
   }
   return false
 }
 
 /** The region whose signal was thrown and whose cleanup runs here; null inside a shield or ensure of that cleanup. */
 function unwindingRegion(fiber: Fiber): Region | null {
-  for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block.wall !== OPEN) return null
-    if (block._phase === UNWINDING && block.stopSignal !== null) return block
+  for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
+    if (region.wall !== OPEN) return null
+    if (region._phase === UNWINDING && region.stopSignal !== null) return region
   }
-  return fiber._phase === UNWINDING ? fiber : null
+  return null
 }
 
-/** Cleanup is about to wait, or a signal is held: from here on the deadline counts (S18). */
-export function armDeadlines(fiber: Fiber): void {
-  for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block._phase !== LIVE) block.armDeadline()
+/** Cleanup is about to wait, or a signal is held: from here on the deadline counts (S18). False if nothing here is ending. */
+export function armDeadlines(fiber: Fiber): boolean {
+  let isEnding = false
+  for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
+    if (region._phase === LIVE) continue
+    isEnding = true
+    region.armDeadline()
   }
-  if (fiber._phase !== LIVE) fiber.armDeadline()
+  return isEnding
 }
 
 /** S17: an idle op while unwinding throws the signal again; the third time ends the patience. */

@@ -5,6 +5,7 @@ import { Fiber } from './fiber.js'
 import { BaseOp, enteredTwice, fail, type Routine, settle } from './op.js'
 import { makeOutcome, type Outcome } from './outcome.js'
 import { ABANDONED, DEAD, ERROR, NONE, STOPPED, VALUE, WAITING } from './phase.js'
+import type { Region } from './region.js'
 import { keepError, queueError } from './stop.js'
 import { keepBeside, type Observer, observe, unobserve } from './tree.js'
 
@@ -103,7 +104,9 @@ function checkCycle(fiber: Fiber, target: Fiber<any, any>): void {
 }
 
 function hasTimeLimit(fiber: Fiber<any, any>): boolean {
-  for (let block = fiber.block; block !== null; block = block.outer) if (block.isTimed) return true
+  for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
+    if (region.isTimed) return true
+  }
   return false
 }
 

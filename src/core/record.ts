@@ -1,16 +1,16 @@
 // What a fiber is made of, and what the core does with it as a region (S65). The public face is in fiber.ts.
 // All fields are set in the constructor, in one shape; what few fibers need is in `cold`.
 
-import type { Block } from './block.js'
 import { Cold } from './cold.js'
 import { debugging, rememberSpin } from './debug.js'
 import type { Fiber } from './fiber.js'
+import { OPEN } from './gate.js'
 import type { BaseOp } from './op.js'
 import { CLOSING, FORCED_YIELDS, GRACE, NONE, RUNNABLE } from './phase.js'
 import { Region } from './region.js'
 import type { Ring } from './ring.js'
 import type { Runtime } from './runtime.js'
-import { Deadline, deadlineOf } from './stop.js'
+import { Deadline } from './stop.js'
 import type { Observer, Owner } from './tree.js'
 
 let lastId = 0
@@ -27,7 +27,7 @@ export abstract class FiberRecord extends Region {
   /** @internal The op it waits in: `fiber.op === op` decides whether an answer is wanted. */
   op: BaseOp<any> | null = null
   /** @internal The answer of the op while alive, the result afterwards. */ value: unknown = undefined
-  /** @internal Innermost block. */ block: Block<any> | null = null
+  /** @internal The innermost region that it is in: itself, if that is no block. */ innermost: Region = this
   /** @internal To be thrown at the next switchpoints, in order of arrival (S26). */
   errors: { error: unknown; fromChild: boolean }[] | null = null
   /** @internal */ owner: Owner | null = null
@@ -59,6 +59,22 @@ export abstract class FiberRecord extends Region {
   get fiber(): Fiber {
     return this as unknown as Fiber
   }
+  /** @internal */
+  get outer(): null {
+    return null
+  }
+  /** @internal */
+  get wall(): number {
+    return OPEN
+  }
+  /** @internal */
+  get isOwner(): boolean {
+    return true
+  }
+  /** @internal */
+  get isTimed(): boolean {
+    return false
+  }
   /** @internal Every owner has its host; a scope's is the fiber that runs it, or ran it. */
   get host(): Fiber {
     return this as unknown as Fiber
@@ -89,16 +105,22 @@ export abstract class FiberRecord extends Region {
   swallowed(): number {
     return ++this.coldRecord().swallows
   }
+  /** @internal When cleanup has to be over. Of a fiber that nobody has stopped: if it were stopped now. */
+  get deadline(): number {
+    const stop = this.stopSignal
+    if (stop === null) return this.runtime.now() + this.grace
+    return Math.min(stop.deadlineFor(this), this.cold?.tight ?? Infinity)
+  }
   /** @internal The latest time for children that are stopped now. */
   childDeadline(): number {
-    return deadlineOf(this.fiber)
+    return this.deadline
   }
   /** @internal Starts counting. A body that still has children may use half of what is left (S18). */
   armDeadline(): void {
     const cold = this.coldRecord()
     if (cold.deadline === null) cold.deadline = new Deadline(this.fiber)
     const now = this.runtime.now()
-    const whole = deadlineOf(this.fiber)
+    const whole = this.deadline
     const time = this.newest === null ? whole : now + Math.max(0, whole - now) / 2
     if (time >= cold.deadline.forceAt) return
     cold.deadline.forceAt = time

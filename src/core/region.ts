@@ -1,5 +1,8 @@
 // A region: a fiber, or a block inside one (S65). Both go through the same phases, and up the same ladder.
+//
+//   fiber.innermost -> block -> block -> fiber        linked through `outer`; without blocks, the fiber itself
 
+import type { Block } from './block.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { LIVE, UNWINDING } from './phase.js'
@@ -11,6 +14,16 @@ export abstract class Region {
 
   /** @internal The fiber it is, or is in; null while a block is not entered. */
   abstract get fiber(): Fiber | null
+  /** @internal The region around it; null for a fiber. */
+  abstract get outer(): Region | null
+  /** @internal How far it lets signals in. */
+  abstract get wall(): number
+  /** @internal Whether children hang on it: a fiber or a scope. */
+  abstract get isOwner(): boolean
+  /** @internal Whether it ends by itself after a time (S32). */
+  abstract get isTimed(): boolean
+  /** @internal When its cleanup has to be over; Infinity if nothing bounds it. */
+  abstract get deadline(): number
   /** @internal Starts counting the time that its cleanup may take (S18). */
   abstract armDeadline(): void
   /** @internal Another idle op was refused; how many by now (S17). */
@@ -19,9 +32,18 @@ export abstract class Region {
   /** @internal Its signal is to be thrown now: says what, and changes the phase. */
   struck(): unknown {
     this._phase = UNWINDING
-    const { block } = this.fiber as Fiber
-    for (let inner = block; inner !== null && (inner as Region) !== this; inner = inner.outer)
-      inner.passThrough()
+    for (let inner = this.fiber?.innermost as Region; inner !== this; inner = inner.outer as Region) {
+      ;(inner as Block<any>).passThrough()
+    }
     return this.stopSignal
+  }
+
+  /** @internal Its generator is over, or given up, while blocks were still open in it. */
+  abandonInside(): void {
+    const fiber = this.fiber as Fiber
+    for (let inner = fiber.innermost; inner !== this; inner = inner.outer as Region) {
+      ;(inner as Block<any>).abandon()
+    }
+    fiber.innermost = this
   }
 }

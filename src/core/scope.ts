@@ -7,7 +7,7 @@ import type { Fiber } from './fiber.js'
 import { isForced } from './gate.js'
 import { BaseOp, type Op, type Switchpoint, settle } from './op.js'
 import { FORCED, LIVE } from './phase.js'
-import { deadlineOf, queueError } from './stop.js'
+import { queueError } from './stop.js'
 import { keepBeside, link, stopChildren, unlink } from './tree.js'
 
 /** Waits at the end of a scope until its last child is gone. */
@@ -50,7 +50,7 @@ export class Scope<T> extends Block<T> {
   describe(): string {
     return 'scope()'
   }
-  override get isScope(): boolean {
+  override get isOwner(): boolean {
     return true
   }
   /** @internal Whether children may still be added, or restarted. */
@@ -83,7 +83,7 @@ export class Scope<T> extends Block<T> {
   childDeadline(now: number): number {
     const fiber = this.fiber as Fiber
     if (fiber._phase !== FORCED && isForced(fiber)) return now
-    return Math.min(now + fiber.grace, deadlineOf(fiber))
+    return Math.min(now + fiber.grace, fiber.deadline)
   }
 
   protected override returned(value: unknown): IteratorResult<Switchpoint, T> {

@@ -7,8 +7,8 @@ import { notInFiber } from './gate.js'
 import { current } from './op.js'
 import { checkGrace, checkOptions } from './options.js'
 import { FORCED } from './phase.js'
+import type { Region } from './region.js'
 import type { Runtime } from './runtime.js'
-import type { Scope } from './scope.js'
 import { emit, tapped } from './tap.js'
 import { link, type Owner } from './tree.js'
 
@@ -82,7 +82,7 @@ function spawn(
   const { runtime } = parent
   const fiber = new Fiber(body, args, runtime, parent)
   if (name !== undefined) fiber.givenName = name
-  link(fiber, parent === current ? innermostScope(parent) : parent)
+  link(fiber, parent === current ? innermostOwner(parent) : parent)
   runtime.alive++
   if (tapped) emit('spin', fiber)
   runtime.push(fiber)
@@ -90,11 +90,10 @@ function spawn(
 }
 
 /** A fiber spun inside a `scope` belongs to that scope. */
-function innermostScope(fiber: Fiber): Owner {
-  for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block.isScope) return block as Scope<unknown>
-  }
-  return fiber
+function innermostOwner(fiber: Fiber): Owner {
+  let region = fiber.innermost
+  while (!region.isOwner) region = region.outer as Region
+  return region as Owner
 }
 
 /** Starts the root of a tree. */

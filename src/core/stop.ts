@@ -20,7 +20,7 @@ export function requestStop(fiber: Fiber, stop: Stop): void {
     fiber.budget = 0
     if (tapped) emit('stop', fiber, stop)
     fiber.cold?.controller?.abort(stop.reason)
-    if (deadlineOf(fiber) <= stop.since) force(fiber)
+    if (fiber.deadline <= stop.since) force(fiber)
     else interrupt(fiber)
   } else if (fiber._phase < FORCED) {
     tighten(fiber, stop)
@@ -52,18 +52,11 @@ export function cancelRestart(fiber: Fiber<any, any>, stop: Stop): void {
 /** S21: the first value and reason stay, the smaller grace wins. */
 function tighten(fiber: Fiber, later: Stop): void {
   const deadline = later.deadlineFor(fiber)
-  if (deadline >= deadlineOf(fiber)) return
+  if (deadline >= fiber.deadline) return
   fiber.coldRecord().tight = deadline
   if (deadline <= later.since) force(fiber)
   else if (fiber.cold?.deadline != null) fiber.armDeadline()
   if (tapped) emit('stop', fiber, fiber.stopSignal)
-}
-
-/** When cleanup has to be over. Of a fiber that nobody has stopped: if it were stopped now. */
-export function deadlineOf(fiber: Fiber): number {
-  const stop = fiber.stopSignal
-  if (stop === null) return fiber.runtime.now() + fiber.grace
-  return Math.min(stop.deadlineFor(fiber), fiber.cold?.tight ?? Infinity)
 }
 
 /** Something became pending for this fiber: strike at once if it waits where a signal can reach it. */
@@ -96,11 +89,9 @@ export function boundLater(fiber: Fiber): void {
   const cold = fiber.coldRecord()
   if (cold.deadline === null) cold.deadline = new Deadline(fiber)
   let latest = cold.deadline.leaveAt
-  for (let block = fiber.block; block !== null; block = block.outer) {
-    if (block._phase !== LIVE && block.stopSignal !== null)
-      latest = Math.min(latest, block.stopSignal.deadline)
+  for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
+    latest = Math.min(latest, region.deadline)
   }
-  if (fiber._phase !== LIVE) latest = Math.min(latest, deadlineOf(fiber))
   cold.deadline.leaveAt = Math.min(latest, fiber.runtime.now() + fiber.grace)
   cold.deadline.arm()
 }

@@ -87,8 +87,7 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
   fiber.how = how
   fiber.value = value
   fiber.cold?.deadline?.disarm()
-  for (let block = fiber.block; block !== null; block = block.outer) block.abandon()
-  fiber.block = null
+  fiber.abandonInside()
   fiber._phase = CLOSING
   const errors = fiber.errors
   fiber.errors = null
