@@ -5,16 +5,14 @@
 // step costs more than a switch, a fixed stride of 64 lets slow steps delay timers.
 
 import type { Backend, Report } from './backend.js'
-import type { Cold } from './cold.js'
 import { debugging } from './debug.js'
 import { show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import type { BaseOp } from './op.js'
 import { current, DONE, setCurrent } from './op.js'
-import { BUDGET, CLOSING, ERROR, RUNNABLE } from './phase.js'
+import { BUDGET, RUNNABLE } from './phase.js'
 import { Ring } from './ring.js'
 import { step } from './step.js'
-import { wake } from './suspend.js'
 import { emit, tapped } from './tap.js'
 import { type TimerNode, Timers } from './timers.js'
 
@@ -67,7 +65,7 @@ export class Runtime {
   probe: Probe | null = null
   /** Ops that wait for something the backend does not know of, such as a promise. */
   external = 0
-  /** Called when a root is dead. */
+  /** Called when a root that is not raw is dead. */
   onRootEnd: ((fiber: Fiber) => void) | null = null
 
   private held = 0
@@ -200,29 +198,6 @@ export class Runtime {
 
   release(): void {
     if (--this.held === 0) this.backend.hold(false)
-  }
-
-  /** Where the error of a root goes: a raw fiber's to whoever transferred to it, an out-of-band one's to main. */
-  receiverOf(root: Fiber<any, any>): Fiber | null {
-    const cold = root.cold
-    if (cold === null) return null
-    const receiver = cold.raw ? this.nextAfter(cold) : cold.outOfBand ? this.main : null
-    return receiver !== null && receiver._phase <= CLOSING ? receiver : null
-  }
-
-  /** Who runs when a raw fiber is over: whoever transferred to it last, if alive, else main (S62). */
-  private nextAfter(raw: Cold): Fiber | null {
-    const { transferrer } = raw
-    return transferrer !== null && transferrer._phase < CLOSING ? transferrer : this.main
-  }
-
-  /** A fiber without a parent is dead. */
-  rootEnded(fiber: Fiber<any, any>): void {
-    this.roots.delete(fiber)
-    if (fiber.cold?.raw) {
-      const next = this.nextAfter(fiber.cold)
-      if (next !== null && fiber.how !== ERROR) wake(next, fiber.value, true)
-    } else this.onRootEnd?.(fiber)
   }
 
   report(report: Report): void {

@@ -50,7 +50,7 @@ export function unlink(fiber: Fiber): void {
   const { owner, older, newer } = fiber
   if (owner === null) return
   if (newer !== null) newer.older = older
-  else if (owner.newest === fiber) owner.newest = older
+  else owner.newest = older
   if (older !== null) older.newer = newer
   fiber.older = null
   fiber.newer = null
@@ -146,9 +146,9 @@ export function stopChildren(owner: Owner, grace?: number): void {
 }
 
 /** The last child is gone and the body is over. A loop, never recursion: trees may be deep. */
-function die(fiber: Fiber): void {
-  for (;;) {
-    const { owner, runtime } = fiber
+function die(first: Fiber): void {
+  for (let fiber: Fiber | null = first; fiber !== null; ) {
+    const owner: Owner | null = fiber.owner
     if (debugging) reportFloating(fiber)
     if (tapped) emit('end', fiber)
     const reborn = fiber.cold !== null && fiber.cold.restart !== null && canReincarnate(fiber)
@@ -159,32 +159,37 @@ function die(fiber: Fiber): void {
     }
     fiber._state = DEAD
     fiber._phase = OVER
-    if (!fiber.cold?.raw) runtime.alive--
+    if (!fiber.cold?.raw) fiber.runtime.alive--
     unlink(fiber)
-    const heard = tellObservers(fiber, owner === null ? null : (owner.host as Fiber))
+    const heard = tellObservers(fiber, owner === null ? null : owner.host)
     fiber.cold?.release(fiber)
     if (fiber.how === ERROR) {
       if (fiber.isIsolated ? heard === NOBODY : heard !== PARENT) bubble(fiber, owner)
     }
     if (owner === null) {
-      runtime.rootEnded(fiber)
+      rootEnded(fiber)
       return
     }
-    if (owner.newest !== null) return
-    if (owner.host !== owner) {
-      ;(owner as Scope<any>).emptied()
-      return
-    }
-    if (owner._phase !== CLOSING) return
-    fiber = owner as Fiber
+    fiber = emptied(owner)
   }
 }
 
 /** A child was taken away rather than ended: its old owner may have waited for just that. */
 export function childLeft(owner: Owner): void {
-  if (owner.newest !== null) return
-  if (owner.host !== owner) (owner as Scope<any>).emptied()
-  else if (owner._phase === CLOSING) die(owner as Fiber)
+  const done = emptied(owner)
+  if (done !== null) die(done)
+}
+
+/** A child of `owner` is gone. If it was the last, a scope goes on, and a fiber whose body is over can die: gives that one. */
+function emptied(owner: Owner): Fiber | null {
+  if (owner.newest !== null) return null
+  if (isScope(owner)) owner.emptied()
+  else if (owner._phase === CLOSING) return owner
+  return null
+}
+
+function isScope(owner: Owner): owner is Scope<any> {
+  return owner.host !== owner
 }
 
 const NOBODY = 0
@@ -208,19 +213,34 @@ function tellObservers(fiber: Fiber, parent: Fiber | null): number {
   return heard
 }
 
-/** S24: the error goes to whoever owns the failed fiber, unless they were told already. */
+/** S24: the error goes to whoever owns the failed fiber, unless they were told already; once per error object (S25). */
 function bubble(fiber: Fiber, owner: Owner | null): void {
   const error = fiber.value
-  const { runtime } = fiber
+  const receiver = owner ?? heirOf(fiber)
   if (fiber.isIsolated) {
     reportUnobserved(fiber, 'nobody was awaiting it') // S29
-  } else if (owner === null) {
-    const receiver = runtime.receiverOf(fiber)
-    if (receiver !== null) raiseFromChild(receiver, error)
-    else if (fiber.cold?.raw || fiber.cold?.outOfBand) reportUnobserved(fiber, 'main is over')
-  } else if (owner.host !== owner) {
-    if (markReceived(error, owner.host as Fiber)) (owner as Scope<any>).childFailed(error)
-  } else raiseFromChild(owner as Fiber, error)
+  } else if (receiver === null || receiver._phase === OVER) {
+    if (fiber.cold?.raw || fiber.cold?.outOfBand) reportUnobserved(fiber, 'main is over')
+  } else if (markReceived(error, receiver.host)) {
+    if (isScope(receiver)) receiver.childFailed(error)
+    else if (receiver._phase === CLOSING) foldError(receiver, error)
+    else queueError(receiver, error, true)
+  }
+}
+
+/** Who hears of the end of a root: of a raw one whoever transferred to it last, if alive, else main (S62); of an out-of-band one main (S46). */
+function heirOf({ cold, runtime }: Fiber): Fiber | null {
+  if (cold === null || !(cold.raw || cold.outOfBand)) return null
+  const { raw, transferrer } = cold
+  return raw && transferrer !== null && transferrer._phase < CLOSING ? transferrer : runtime.main
+}
+
+/** A fiber without a parent is dead. When it was a raw one, its heir runs next (S62). */
+function rootEnded(fiber: Fiber): void {
+  const { runtime } = fiber
+  runtime.roots.delete(fiber)
+  if (!fiber.cold?.raw) runtime.onRootEnd?.(fiber)
+  else if (fiber.how !== ERROR) heirOf(fiber)?.scheduleWithPriority(fiber.value)
 }
 
 function reportUnobserved(fiber: Fiber, why: string): void {
@@ -229,13 +249,6 @@ function reportUnobserved(fiber: Fiber, why: string): void {
     message: `${fiber.path} failed and ${why}`,
     error: fiber.value,
   })
-}
-
-/** The error of a child strikes at the parent's current switchpoint; once per error object (S25). */
-export function raiseFromChild(parent: Fiber, error: unknown): void {
-  if (!markReceived(error, parent)) return
-  if (parent._phase === CLOSING) foldError(parent, error)
-  else queueError(parent, error, true)
 }
 
 function tellMonitors(fiber: Fiber, isReborn: boolean): void {
