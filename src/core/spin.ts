@@ -51,7 +51,9 @@ export const spin = function spin(first: unknown, ...rest: unknown[]): Fiber {
 
 /** `spin` for a given parent. */
 export function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[]): Fiber {
-  if (typeof first === 'function') return spawn(parent, first as () => unknown, rest)
+  if (typeof first === 'function') {
+    return spawn(parent, first as () => unknown, rest.length > 0 ? rest : NO_ARGS) // an idle fiber keeps no empty array
+  }
   const body = rest[0] as () => unknown
   const args = rest.length > 1 ? rest.slice(1) : NO_ARGS
   if (typeof first === 'string') {
