@@ -321,7 +321,8 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** Runs a body as a root fiber outside the tree, at the head of the run queue; its errors go to main (S46). */
   static outOfBand<R>(body: () => R): Fiber {
-    return spinRoot(Fiber.current.runtime, body as () => unknown, { outOfBand: true, name: 'outOfBand' })
+    const options = { outOfBand: true, name: 'outOfBand' }
+    return spinRoot(Fiber.current.runtime, body as () => unknown, options, 'Fiber.outOfBand()')
   }
 
   /** Makes it a child of another fiber (S07). */

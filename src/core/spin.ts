@@ -64,7 +64,7 @@ export function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[
   }
   const options = checkOptions(first as SpinOptions, OPTION_NAMES, 'spin()')
   checkGrace(options.grace, 'spin()')
-  checkSignal(options.signal)
+  checkSignal(options.signal, 'spin()')
   const fiber = spawn(parent, body, args, options.name)
   applyOptions(fiber, options)
   return fiber
@@ -98,15 +98,16 @@ function innermostOwner(fiber: Fiber): Owner {
   return region as Owner
 }
 
-/** Starts the root of a tree. */
+/** Starts the root of a tree. `where` is the call that asked for it, for errors. */
 export function spinRoot(
   runtime: Runtime,
   body: (...args: any[]) => unknown,
   options: { name?: string; signal?: AbortSignal; grace?: number; outOfBand?: boolean } = {},
+  where = 'run()',
 ): Fiber {
-  checkBody(body, options.outOfBand ? 'Fiber.outOfBand()' : `${options.name ?? 'run'}()`)
-  checkGrace(options.grace, 'run()')
-  checkSignal(options.signal)
+  checkBody(body, where)
+  checkGrace(options.grace, where)
+  checkSignal(options.signal, where)
   const fiber = new Fiber(body, NO_ARGS, runtime, null)
   fiber.givenName = options.name
   runtime.roots.add(fiber)
@@ -137,7 +138,7 @@ export function stopOnAbort(fiber: Fiber<any, any>, signal: AbortSignal): void {
   cold.unlisten = () => signal.removeEventListener('abort', stop)
 }
 
-function checkSignal(signal: AbortSignal | undefined): void {
+function checkSignal(signal: AbortSignal | undefined, where: string): void {
   if (signal === undefined || typeof signal?.addEventListener === 'function') return
-  throw new BadArgument(`spin() needs an AbortSignal as signal, got ${show(signal)}`)
+  throw new BadArgument(`${where} needs an AbortSignal as signal, got ${show(signal)}`)
 }

@@ -25,7 +25,7 @@ export function main<R>(body: () => Returned<R>): void {
     throw new BadState('main() runs already; a process has one. Use spin() for a child, or run() beside it.')
   }
   requested = undefined
-  runtime.main = startRoot(body, { name: 'main' }, (fiber) => {
+  runtime.main = startRoot(body, { name: 'main' }, 'main()', (fiber) => {
     runtime.main = null
     process.exitCode = exitCode(fiber)
     setTimeout(endLingering, LINGER_MS).unref()

@@ -37,10 +37,11 @@ const endings = new Map<Fiber, Ended>()
 /** Starts a root fiber; `ended` is called when it is dead. While any lives, an empty event loop means a deadlock. */
 export function startRoot(
   body: () => unknown,
-  options: { name?: string; signal?: AbortSignal; grace?: number },
+  options: { name: string; signal?: AbortSignal; grace?: number },
+  where: string,
   ended: Ended,
 ): Fiber {
-  const fiber = spinRoot(nodeRuntime(), body, options)
+  const fiber = spinRoot(nodeRuntime(), body, options, where)
   if (endings.size === 0) process.on('beforeExit', loopIsEmpty)
   endings.set(fiber, ended)
   return fiber
@@ -114,7 +115,7 @@ export function run<R>(
   const promise = new Promise<T>((resolve, reject) => {
     settle = { resolve, reject }
   })
-  const fiber = startRoot(body, { name: 'run', ...options }, (root) => {
+  const fiber = startRoot(body, { name: 'run', ...options }, 'run()', (root) => {
     const outcome = rootOutcome(root as Fiber<T>)
     finish(outcome)
     if (outcome.type === 'value') settle.resolve(outcome.value)

@@ -56,7 +56,7 @@ export class World {
     this.runtime.policy = options.policy ?? null
     this.runtime.probe = options.probe ?? null
     this.maxSwitches = options.maxSwitches ?? 5_000_000
-    this.root = spinRoot(this.runtime, body, { name: 'main' })
+    this.root = spinRoot(this.runtime, body, { name: 'main' }, 'virtual()')
     this.runtime.main = this.root
   }
 
