@@ -44,7 +44,7 @@ export class Ring<T> {
     return this.items[(this.head + index) & this.mask] as T
   }
 
-  /** Takes the item at `index` out of the middle. Slow; for choosing schedules and for picking messages. */
+  /** Takes the item at `index` out of the middle. Slow; for schedules that tests choose, and for `delete`. */
   take(index: number): T {
     const item = this.at(index)
     for (let i = index; i > 0; i--) this.items[(this.head + i) & this.mask] = this.at(i - 1)
