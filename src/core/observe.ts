@@ -136,14 +136,17 @@ class Watch implements Observer {
     this.value = this.target.value
   }
   get failure(): unknown {
-    return this.how === NONE ? undefined : failureOf(this.target, this.how, this.value)
+    return failureOf(this.target, this.how, this.value)
   }
 }
 
 /** When a wait for several fibers is over: at the first end, at the first failure, or when all have ended. */
 type Until = 'first' | 'failure' | 'all'
 
-/** Waits for several fibers; linear in their number. Gives the watch that decided the matter, null if all had to end. */
+/**
+ * Waits for several fibers; linear in their number. Gives the watch that decided the matter, null if all had to end.
+ * Never handed out: whoever makes one enters it, once.
+ */
 class ManyOp extends BaseOp<Watch | null> {
   readonly watches: Watch[]
   private fiber: Fiber | null = null
@@ -161,12 +164,10 @@ class ManyOp extends BaseOp<Watch | null> {
   }
 
   enter(fiber: Fiber): void {
-    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
     if (this.watches.some((watch) => watch.target === fiber)) {
       throw new DeadlockError(`${fiber.path} awaits itself, which would never end`)
     }
     this.fiber = fiber
-    this.missing = 0
     for (const watch of this.watches) {
       if (watch.target._state === DEAD) watch.record()
       else this.missing++
@@ -193,7 +194,6 @@ class ManyOp extends BaseOp<Watch | null> {
   }
 
   private leave(): void {
-    this.fiber = null
     for (const watch of this.watches) {
       if (watch.watcher === null) continue
       watch.watcher = null
@@ -202,7 +202,6 @@ class ManyOp extends BaseOp<Watch | null> {
   }
 
   oneEnded(watch: Watch): void {
-    if (this.fiber === null) return
     this.missing--
     if (this.decides(watch)) this.finish(watch)
     else if (this.missing === 0) this.finish(null)

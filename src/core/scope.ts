@@ -10,14 +10,9 @@ import { FORCED, LIVE } from './phase.js'
 import { queueError } from './stop.js'
 import { keepBeside, link, stopChildren, unlink } from './tree.js'
 
-/** Waits at the end of a scope until its last child is gone. */
+/** Waits at the end of a scope until its last child is gone; one object for each wait, since scopes nest. */
 class ChildrenGone extends BaseOp<void> {
-  constructor(private readonly scope: Scope<any>) {
-    super()
-  }
-  enter(fiber: Fiber): void {
-    if (this.scope.newest === null) settle(fiber, this, undefined)
-  }
+  enter(): void {}
   abort(): void {}
   describe(): string {
     return 'the children of its scope'
@@ -113,7 +108,7 @@ export class Scope<T> extends Block<T> {
   private waitForChildren(): IteratorResult<Switchpoint, T> {
     const fiber = this.fiber as Fiber
     if (this.newest !== null) {
-      if (!isForced(fiber)) return this.wait((this.gone = new ChildrenGone(this)))
+      if (!isForced(fiber)) return this.wait((this.gone = new ChildrenGone()))
       this.handOver(fiber)
     }
     const { passing, failures, value } = this
