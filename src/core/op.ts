@@ -91,8 +91,9 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
     return park(fiber, gated)
   }
 
+  /** The library never calls it: a generator that waits here is driven by hand. */
   throw(error: unknown): IteratorResult<Switchpoint, T> {
-    if (current?.op === this) forget(current)
+    if (current?.op === this) dropOp(current, this)
     throw error
   }
 
