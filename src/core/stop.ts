@@ -92,7 +92,7 @@ export function boundLater(fiber: Fiber): void {
   for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
     latest = Math.min(latest, region.deadline)
   }
-  cold.deadline.leaveAt = Math.min(latest, fiber.runtime.now() + fiber.grace)
+  cold.deadline.leaveAt = latest
   cold.deadline.arm()
 }
 
