@@ -12,7 +12,12 @@ import { keepBeside, link, stopChildren, unlink } from './tree.js'
 
 /** Waits at the end of a scope until its last child is gone; one object for each wait, since scopes nest. */
 class ChildrenGone extends BaseOp<void> {
-  enter(): void {}
+  constructor(private readonly scope: Scope<any>) {
+    super()
+  }
+  enter(fiber: Fiber): void {
+    if (this.scope.newest === null) settle(fiber, this, undefined)
+  }
   abort(): void {}
   describe(): string {
     return 'the children of its scope'
@@ -108,7 +113,7 @@ export class Scope<T> extends Block<T> {
   private waitForChildren(): IteratorResult<Switchpoint, T> {
     const fiber = this.fiber as Fiber
     if (this.newest !== null) {
-      if (!isForced(fiber)) return this.wait((this.gone = new ChildrenGone()))
+      if (!isForced(fiber)) return this.wait((this.gone = new ChildrenGone(this)))
       this.handOver(fiber)
     }
     const { passing, failures, value } = this
