@@ -158,7 +158,7 @@ describe('the end of a process', { concurrency: 4 }, () => {
       b.suppressed = [a]
       main(function* () { throw a })`)
     assert.equal(code, 1)
-    assert.match(stderr, /in fiber: main[^]*second/)
+    assert.match(stderr, /in fiber: main[\s\S]*second/)
     assert.doesNotMatch(stderr, /RangeError/)
   })
 
