@@ -24,7 +24,7 @@ import {
   tap,
   until,
 } from 'polyphony'
-import { virtual } from 'polyphony/testing'
+import { explore, virtual } from 'polyphony/testing'
 
 const root = new URL('../../', import.meta.url)
 
@@ -193,6 +193,30 @@ describe('the end of a process', { concurrency: 4 }, () => {
         yield* sleep(60)
       })`)
     assert.deepEqual([code, stdout], [0, 'slept\n'])
+  })
+})
+
+describe('good manners', { concurrency: 4 }, () => {
+  test('S57 a signal shared by many fibers gives no warning of a leak', async () => {
+    const { stderr } = await program(`
+      import { main, sleep, spin } from 'polyphony'
+      const { signal } = new AbortController()
+      main(function* () {
+        for (let i = 0; i < 20; i++) spin({ signal }, () => sleep(1))
+        yield* sleep(5)
+      })`)
+    assert.equal(stderr, '')
+  })
+
+  test('S58 the promise of a body that was refused does not end the process when it is rejected', async () => {
+    const { code, stdout } = await program(`
+      import { main, sleep, spin } from 'polyphony'
+      main(function* () {
+        const outcome = yield* spin(() => Promise.reject(new Error('late'))).join()
+        yield* sleep(5)
+        console.log(outcome.error.code)
+      })`)
+    assert.deepEqual([code, stdout], [0, 'BAD_ARGUMENT\n'])
   })
 })
 
@@ -446,6 +470,27 @@ describe('switchpoints', () => {
       }))
   }
 
+  test('S19 a forced block whose cleanup yields raw values for ever is abandoned', () =>
+    virtual(function* () {
+      let yields = 0
+      const hostile = spin(() =>
+        moveOnAfter(1000, function* () {
+          try {
+            yield* sleep()
+          } finally {
+            while (++yields < 10_000) {
+              try {
+                yield 5 as unknown as Switchpoint
+              } catch {}
+            }
+          }
+        }),
+      )
+      yield* snooze()
+      yield* hostile.kill()
+      assert.ok(yields < 1000, `it was let go after ${yields} yields`)
+    }))
+
   test('S69 a block entered by two fibers is a named error for the second, and works for the first', () =>
     virtual(function* () {
       const block = moveOnAfter(1000, () => sleep(5), 'x')
@@ -465,6 +510,14 @@ describe('switchpoints', () => {
 })
 
 describe('wrong input', () => {
+  test('a trace that explore cannot read is refused by name', () => {
+    const scenario = function* () {
+      spin(() => snooze())
+      yield* snooze()
+    }
+    assert.throws(() => explore(scenario, { trace: '!' }), { code: 'BAD_ARGUMENT' })
+  })
+
   test('cancelAfter refuses at the call what is no error', () =>
     virtual(function* () {
       yield* snooze()
