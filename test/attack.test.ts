@@ -71,14 +71,13 @@ function* failing(message: string) {
 
 describe('the end of a process', { concurrency: 4 }, () => {
   test('S33 a main that went on after quiescence and then waits for nothing is a deadlock, not exit code 0', async () => {
-    const { code, stdout, stderr } = await program(`
+    const { code, stderr } = await program(`
       import { main, receive, suspend } from 'polyphony'
       main(function* () {
         yield* suspend()
-        console.log('went on')
         yield* receive()
-      })`)
-    assert.deepEqual([code, stdout], [13, 'went on\n'])
+      })`) // nothing is printed before: a pending write would hide the fault
+    assert.equal(code, 13)
     assert.match(stderr, /deadlock/)
   })
 
