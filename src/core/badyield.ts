@@ -3,7 +3,9 @@
 import { iteratorOf, throwOf } from './body.js'
 import { BadYield, show } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { SUSPENDED } from './op.js'
+import { describe, SUSPENDED } from './op.js'
+import { FORCED_YIELDS } from './phase.js'
+import { force } from './stop.js'
 
 /** Throws a `BadYield` at the yield: the body may catch it and go on. */
 export function refuseYield(
@@ -12,6 +14,14 @@ export function refuseYield(
   result: IteratorResult<unknown>,
 ): IteratorResult<unknown> {
   const error = badYield(fiber, result)
+  if (++fiber.coldRecord().badYields > FORCED_YIELDS) {
+    // A loop that catches the error and yields again would hold the thread for ever.
+    fiber.runtime.report({
+      kind: 'forced',
+      message: `${error.message}. It did so ${FORCED_YIELDS} times and was forced to end`,
+    })
+    force(fiber)
+  }
   try {
     return throwOf.call(generator, error)
   } catch (thrown) {
@@ -19,6 +29,10 @@ export function refuseYield(
     const hidden = thrown instanceof TypeError && thrown.message.includes("does not provide a 'throw' method")
     throw hidden ? error : thrown
   }
+}
+
+interface Described {
+  describe(): string
 }
 
 /** Says what was yielded instead of an op, and what to write instead. */
@@ -30,8 +44,10 @@ function badYield(fiber: Fiber, result: IteratorResult<unknown>): BadYield {
     if (typeof (value as PromiseLike<unknown>).then === 'function') {
       return new BadYield(`${where}. A promise is waited for with: yield* until(promise)`)
     }
-    if (iteratorOf(value) !== undefined)
-      return new BadYield(`${where}. Add the star: yield* instead of yield`)
+    if (iteratorOf(value) !== undefined) {
+      const op = typeof (value as Described).describe === 'function' ? describe(value as Described) : 'the op'
+      return new BadYield(`${fiber.path} yielded ${op} without the star. Write yield* ${op}`)
+    }
   }
   return new BadYield(`${where}. Only yield* of an op can wait`)
 }

@@ -7,21 +7,12 @@
 // while its fiber lives on. Results are handed through unchanged: step knows a genuine wait by identity.
 
 import { refuseYield } from './badyield.js'
-import {
-  BLOCK,
-  checkBody,
-  isGenerator,
-  isGeneratorFunction,
-  nextOf,
-  returnOf,
-  startBody,
-  throwOf,
-} from './body.js'
+import { checkBody, isGenerator, isGeneratorFunction, nextOf, returnOf, startBody, throwOf } from './body.js'
 import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadState, carries, Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { gate, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
-import { type BaseOp, current, DONE, enteredTwice, type Op, SUSPENDED, type Switchpoint } from './op.js'
+import { gate, isForced, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
+import { current, DONE, enteredTwice, type Op, SUSPENDED, type Switchpoint } from './op.js'
 import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, SIGNAL, UNWINDING } from './phase.js'
 import { Region } from './region.js'
 import { interrupt, reportOverdue } from './stop.js'
@@ -43,7 +34,8 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   protected inner: Iterator<unknown> | null = null
   /** Whether `inner` is a generator, to be driven through the shared functions, or else an op. */
   private native = false
-  private paused = false
+  /** The fiber that lets others run before it begins (S50). */
+  private pausedBy: Fiber | null = null
   private swallows = 0
   private forcedYields = 0
 
@@ -59,13 +51,14 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   }
 
   [Symbol.iterator](): this {
-    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
+    const by = this.fiber ?? this.pausedBy
+    if (by !== null) throw enteredTwice(this, by)
     return this
   }
 
   next(value?: unknown): IteratorResult<Switchpoint, T> {
     const fiber = this.fiber
-    if (fiber === null) return this.paused ? this.open(this.unpause()) : this.enter()
+    if (fiber === null) return this.pausedBy === null ? this.enter() : this.open(this.unpause())
     // Forced, and not resumed by a value that came before (S34).
     if (this._phase === FORCED && fiber.how === SIGNAL) return this.resume(RETURN, undefined)
     return this.resume(NEXT, value)
@@ -73,13 +66,13 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
 
   throw(error: unknown): IteratorResult<Switchpoint, T> {
     if (this.fiber !== null) return this.resume(THROW, error)
-    this.paused = false
+    this.pausedBy = null
     throw error
   }
 
   return(value?: unknown): IteratorResult<Switchpoint, any> {
     if (this.fiber !== null) return this.resume(RETURN, value)
-    this.paused = false
+    this.pausedBy = null
     return SNOOZE.return(value)
   }
 
@@ -122,11 +115,12 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   private enter(): IteratorResult<Switchpoint, T> {
     const fiber = current
     if (fiber === null) throw notInFiber(this.describe())
+    if (debugging) opEntered(this)
     if (this.crossesGate) {
       const gated = --fiber.budget < 0 ? gate(fiber, this) : PASS
       if (gated === REFUSED) return SUSPENDED
       if (gated === TURN) {
-        this.paused = true
+        this.pausedBy = fiber
         return SNOOZE.next() as IteratorResult<Switchpoint, any>
       }
     }
@@ -135,13 +129,12 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
 
   /** Back from the turn that it had to give to others before it began (S50). */
   private unpause(): Fiber {
-    this.paused = false
+    this.pausedBy = null
     SNOOZE.next()
     return current as Fiber
   }
 
   private open(fiber: Fiber): IteratorResult<Switchpoint, T> {
-    if (debugging) opEntered(this, fiber)
     this.fiber = fiber
     this.outer = fiber.innermost
     this._phase = LIVE
@@ -184,7 +177,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
       let result: IteratorResult<unknown>
       try {
         result = this.advance(how, value)
-        while (!result.done && result !== SUSPENDED) {
+        while (!result.done && result !== SUSPENDED && !isForced(fiber)) {
           // S61: a raw yield must not cross the block.
           result = refuseYield(fiber, this.inner as Iterator<unknown>, result)
         }
@@ -204,7 +197,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
       if (how === NEXT) return nextOf.call(generator, value)
       return how === THROW ? throwOf.call(generator, value) : returnOf.call(generator, value)
     }
-    const op = this.inner as BaseOp<unknown> | Block<unknown>
+    const op = this.inner as Required<Iterator<unknown>>
     if (how === NEXT) return op.next()
     return how === THROW ? op.throw(value) : op.return(value)
   }
@@ -292,7 +285,6 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     return this.wasStruck && carries(error, this.stopSignal)
   }
 }
-;(Block.prototype as any)[BLOCK] = true
 
 export function done<T>(value: T): IteratorResult<never, T> {
   DONE.value = value

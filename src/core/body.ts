@@ -1,8 +1,9 @@
 // What may be run as a body: a generator function, or a plain function that returns an op or a value.
 // Promises are refused with a sentence, because a fiber cannot be stopped inside one.
 
+import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadArgument, show } from './errors.js'
-import { BaseOp, current, type Op, type Routine } from './op.js'
+import { current, type Op, type Routine } from './op.js'
 
 /** A generator function, or a plain function that returns an `Op` or a result. */
 export type Body<T, A extends unknown[] = []> = (...args: A) => Op<T> | T
@@ -52,6 +53,11 @@ export function isGenerator(iterator: unknown): iterator is Iterator<unknown> {
 
 /** Refuses at the call what can be seen from the function object alone (S05). */
 export function checkBody(body: unknown, where: string): void {
+  if (typeof (body as Iterator<unknown> | null | undefined)?.next === 'function') {
+    throw new BadArgument(
+      `${where} was given what a function* returned. Pass the function itself and its arguments, not its call`,
+    )
+  }
   if (typeof body !== 'function') {
     throw new BadArgument(`${where} needs a function* to run, got ${show(body)}`)
   }
@@ -80,22 +86,16 @@ export function callBody(body: (...args: any[]) => unknown, args: readonly unkno
   }
 }
 
-/** The iterator of an op, undefined for any other value. Arrays, maps and the like are values, not ops. */
+/**
+ * The iterator of an op, undefined for any other value. An op's iterator can take an error: it has `throw`. Those of
+ * arrays, maps and other collections have not.
+ */
 export function iteratorOf(value: unknown): Iterator<unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const make = (value as Op<unknown>)[Symbol.iterator]
   if (typeof make !== 'function') return undefined
-  if (value instanceof BaseOp) return value
   const iterator = make.call(value) as Iterator<unknown>
-  if (typeof iterator !== 'object' || iterator === null) return undefined
-  const isOp = iterator instanceof BaseOp || isGenerator(iterator) || isBlock(iterator)
-  return isOp ? iterator : undefined
-}
-
-/** Set on the class of blocks, which are iterators but not waits. */
-export const BLOCK = Symbol('block')
-function isBlock(iterator: object): boolean {
-  return BLOCK in iterator
+  return typeof iterator?.next === 'function' && typeof iterator.throw === 'function' ? iterator : undefined
 }
 
 /** Calls a body. Gives what runs it: its generator, the op that a plain function returned, or its value as a generator. */
@@ -108,6 +108,7 @@ export function startBody(body: (...args: any[]) => unknown, args: readonly unkn
 /** The result of a plain body; a promise is not one. */
 function* giveBack(value: unknown, body: (...args: any[]) => unknown): Routine<unknown> {
   if (typeof value === 'object' && typeof (value as PromiseLike<unknown> | null)?.then === 'function') {
+    ;(value as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection is nobody's
     throw new BadArgument(
       `${body.name || 'the body'} in ${current?.path} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
         'return until(promise), or write function* and yield* until(promise).',
@@ -116,17 +117,25 @@ function* giveBack(value: unknown, body: (...args: any[]) => unknown): Routine<u
   return value
 }
 
-/** Runs an op as a generator. Whatever `iteratorOf` lets through is its own iterator. */
-export function* drive(op: Iterator<unknown>): Routine<unknown> {
-  return yield* op as unknown as Op<unknown>
+/** Runs an op as a generator. */
+export function* drive(iterator: Iterator<unknown>): Routine<unknown> {
+  return yield* { [Symbol.iterator]: () => iterator } as Op<unknown>
 }
 
 /** An op out of a generator function: each `yield*` of it starts anew. */
-export function repeatable<T>(make: () => Routine<T>): Op<T> {
-  return { [Symbol.iterator]: make }
+export function repeatable<T>(describe: string, make: () => Routine<T>): Op<T> {
+  const op = {
+    describe: () => describe,
+    [Symbol.iterator]() {
+      if (debugging) opEntered(op)
+      return make()
+    },
+  }
+  if (debugging) rememberOp(op, current)
+  return op
 }
 
 /** Calls a body of either kind inside the current fiber: `yield* call(body, x)`. */
-export function call<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
-  return startBody(body, args) as Routine<T> // ops too are their own iterators
+export function* call<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
+  return (yield* drive(startBody(body, args))) as T
 }

@@ -25,6 +25,7 @@ export class Cold {
   tight = Infinity
   swallows = 0
   forcedYields = 0
+  badYields = 0
   /** `fiber.signal`, and the AbortSignal that stops this fiber. */
   controller: AbortController | null = null
   unlisten: (() => void) | null = null

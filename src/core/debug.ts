@@ -8,7 +8,7 @@ interface Described {
   describe(): string
 }
 
-export let debugging = false
+export let debugging = globalThis.process?.env?.POLYPHONY_DEBUG === '1'
 
 export function setDebug(on: boolean): void {
   debugging = on
@@ -29,12 +29,14 @@ export function callSite(): string {
 
 const here = new URL('..', import.meta.url).href
 function isLibraryFrame(line: string): boolean {
-  return line.includes(here) || line.includes(' node:')
+  return line.includes(here) || /\bnode:/.test(line)
 }
 
 const spinSites = new WeakMap<Fiber, string>()
 const opSites = new WeakMap<object, string>()
+/** The ops that a fiber has made and not entered, and in whose set each op is. */
 const floating = new WeakMap<Fiber, Set<Described>>()
+const makers = new WeakMap<object, Set<Described>>()
 
 export function rememberSpin(fiber: Fiber): void {
   spinSites.set(fiber, callSite())
@@ -47,11 +49,12 @@ export function rememberOp(op: Described, fiber: Fiber | null): void {
   let ops = floating.get(fiber)
   if (ops === undefined) floating.set(fiber, (ops = new Set()))
   ops.add(op)
+  makers.set(op, ops)
 }
 
-/** The op was entered by `yield*`. */
-export function opEntered(op: Described, fiber: Fiber): void {
-  floating.get(fiber)?.delete(op)
+/** The op was entered by `yield*`, in whichever fiber. */
+export function opEntered(op: Described): void {
+  makers.get(op)?.delete(op)
 }
 
 export function opSite(op: object): string | undefined {
@@ -67,11 +70,15 @@ export function floatingOps(fiber: Fiber): Iterable<Described> {
 
 /** Lets the stack of an error that leaves `fiber` go on through the spin sites, up to the root. */
 export function lengthenStack(error: unknown, fiber: Fiber): void {
-  if (!(error instanceof Error) || typeof error.stack !== 'string') return
-  const lines = error.stack.split('\n').filter((line) => !isLibraryFrame(line))
-  for (let f: Fiber | null = fiber; f !== null; f = f.parent) {
-    const site = spinSites.get(f)
-    if (site) lines.push(`    -- ${f.name} was spun`, site)
+  try {
+    if (!(error instanceof Error) || typeof error.stack !== 'string') return
+    const lines = error.stack.split('\n').filter((line) => !isLibraryFrame(line))
+    for (let f: Fiber | null = fiber; f !== null; f = f.parent) {
+      const site = spinSites.get(f)
+      if (site) lines.push(`    -- ${f.name} was spun`, site)
+    }
+    error.stack = lines.join('\n')
+  } catch {
+    // A frozen error, or one with a stack of its own, stays as it is.
   }
-  error.stack = lines.join('\n')
 }

@@ -49,8 +49,8 @@ export class BadState extends PolyphonyError {
 /** Wraps something thrown that is not an object (`throw 'oops'`), so that it can travel the tree; `cause` is the thing. */
 export class NonErrorThrown extends PolyphonyError {
   override readonly code = 'NON_ERROR_THROWN'
-  constructor(value: unknown) {
-    super(`a fiber threw ${show(value)}, which is not an Error`, { cause: value })
+  constructor(value: unknown, where: string) {
+    super(`${where} threw ${show(value)}, which is not an Error`, { cause: value })
   }
 }
 
@@ -99,15 +99,23 @@ export class Stop {
  * ```
  */
 export function isStop(thrown: unknown): thrown is Stop {
-  return thrown instanceof Stop
+  try {
+    return thrown instanceof Stop
+  } catch {
+    return false // a proxy with a trap
+  }
 }
 
 /** Whether `thrown` is this signal, or carries it in its `cause` chain (S66). */
 export function carries(thrown: unknown, signal: Stop | null): boolean {
-  for (let depth = 0; depth < 20; depth++) {
-    if (thrown === signal) return signal !== null
-    if (typeof thrown !== 'object' || thrown === null) return false
-    thrown = (thrown as { cause?: unknown }).cause
+  try {
+    for (let depth = 0; depth < 20; depth++) {
+      if (thrown === signal) return signal !== null
+      if (typeof thrown !== 'object' || thrown === null) return false
+      thrown = (thrown as { cause?: unknown }).cause
+    }
+  } catch {
+    // a `cause` that throws when it is read
   }
   return false
 }
@@ -126,7 +134,7 @@ export function errorFiber(error: unknown): Fiber | undefined {
 /** An error leaves the body of `fiber`: remember where it came from, and make it something that can travel. */
 export function leaveBody(error: unknown, fiber: Fiber): object {
   const known = (typeof error === 'object' && error !== null) || typeof error === 'function'
-  const traveller = (known ? error : new NonErrorThrown(error)) as object
+  const traveller = (known ? error : new NonErrorThrown(error, fiber.path)) as object
   if (!facts.has(traveller)) facts.set(traveller, { fiber, received: new WeakSet() })
   return traveller
 }
@@ -143,23 +151,32 @@ export function markReceived(error: unknown, fiber: Fiber): boolean {
 export function suppress(first: unknown, later: unknown): boolean {
   if (first === later) return true
   if ((typeof first !== 'object' && typeof first !== 'function') || first === null) return false
-  const holder = first as { suppressed?: unknown[] }
-  if (Array.isArray(holder.suppressed)) {
-    if (!holder.suppressed.includes(later)) holder.suppressed.push(later)
-    return true
+  try {
+    const before = (first as { suppressed?: unknown }).suppressed
+    if (Array.isArray(before) && before.includes(later)) return true
+    if (Array.isArray(before) && !Object.isFrozen(before)) return before.push(later) > 0
+    // What is there already stays: a SuppressedError brings one of its own.
+    const list = before === undefined ? [] : Array.isArray(before) ? before : [before]
+    const value = [...list, later]
+    return Reflect.defineProperty(first, 'suppressed', {
+      value,
+      configurable: true,
+      writable: true,
+      enumerable: false,
+    })
+  } catch {
+    return false // a getter that throws
   }
-  return Reflect.defineProperty(holder, 'suppressed', {
-    value: [later],
-    configurable: true,
-    writable: true,
-    enumerable: false,
-  })
 }
 
 /** The later errors that this one outshone, if any (S22). */
 export function suppressedErrors(error: unknown): readonly unknown[] {
-  const list = (error as { suppressed?: unknown } | null | undefined)?.suppressed
-  return Array.isArray(list) ? list : []
+  try {
+    const list = (error as { suppressed?: unknown } | null | undefined)?.suppressed
+    return Array.isArray(list) ? list : list === undefined ? [] : [list]
+  } catch {
+    return []
+  }
 }
 
 /** What `raise` and `cancelAfter` accept: an error, an error class or a message. */
@@ -171,10 +188,22 @@ export function makeError(
   Base: new (message?: string) => Error,
   message: string,
 ): Error {
+  checkError(given)
   if (given === undefined) return new Base(message)
   if (typeof given === 'string') return new Base(given)
-  if (typeof given === 'function') return new given(message)
-  if (typeof given === 'object' && given !== null) return given
+  return typeof given === 'function' ? new given(message) : given
+}
+
+/** Refuses what cannot be thrown as an error. */
+export function checkError(given: ErrorLike | undefined): void {
+  const isClass = typeof given === 'function' && given.prototype instanceof Error
+  if (
+    given === undefined ||
+    typeof given === 'string' ||
+    isClass ||
+    (typeof given === 'object' && given !== null)
+  )
+    return
   throw new BadArgument(`expected an error, an error class or a message, got ${show(given)}`)
 }
 
@@ -183,7 +212,11 @@ export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
   if (typeof value === 'function') return value.name ? `function ${value.name}` : 'a function'
   if (typeof value !== 'object' || value === null) return String(value)
-  if (Array.isArray(value)) return `an array of ${value.length}`
-  if (value instanceof Error) return `${value.name}: ${value.message}`
-  return `an object of class ${value.constructor?.name ?? 'null'}`
+  try {
+    if (Array.isArray(value)) return `an array of ${value.length}`
+    if (value instanceof Error) return `${value.name}: ${value.message}`
+    return `an object of class ${value.constructor?.name || 'unknown'}`
+  } catch {
+    return 'an object that cannot be shown'
+  }
 }

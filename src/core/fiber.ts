@@ -1,13 +1,13 @@
 // The fiber: one generator with its place in the tree. This file is its public face, record.ts what it is made of;
 // the work is done by step (running), gate and stop (signals) and tree (ends).
 
-import { checkBody, repeatable } from './body.js'
+import { checkBody, type Result, type Returned, repeatable } from './body.js'
 import { callSite, debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
 import { notInFiber } from './gate.js'
-import { AwaitOp, awaitAll, JoinOp, joinAll, selectFirst } from './observe.js'
+import { AwaitOp, awaitAll, checkFibers, JoinOp, joinAll, selectFirst } from './observe.js'
 import { current, describe, type Op, type Switchpoint } from './op.js'
-import { checkGrace, checkOptions } from './options.js'
+import { checkGrace, checkName, checkOptions } from './options.js'
 import { makeOutcome, type Outcome } from './outcome.js'
 import * as P from './phase.js'
 import { FiberRecord } from './record.js'
@@ -37,6 +37,11 @@ export interface StopOptions {
 type Results<F extends readonly Fiber<any, any>[]> = {
   -readonly [K in keyof F]: F[K] extends Fiber<infer T, any> ? T : never
 }
+
+/** One of the fibers with its value. */
+type Selected<F extends readonly Fiber<any, any>[]> = {
+  [K in keyof F]: F[K] extends Fiber<infer T, any> ? [F[K], T] : never
+}[number]
 
 const NO_ARGS: readonly unknown[] = []
 
@@ -85,14 +90,15 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return this.givenName ?? `${this.body.name || 'fiber'}#${this.id}`
   }
   set name(name: string) {
+    checkName(name, 'a fiber')
     this.givenName = name
   }
 
   /** The names from the root to this fiber: `main > server > conn#42`. */
   get path(): string {
     const names: string[] = []
-    for (let fiber: Fiber | null = this; fiber !== null; fiber = fiber.parent) names.unshift(fiber.name)
-    return names.join(' > ')
+    for (let fiber: Fiber | null = this; fiber !== null; fiber = fiber.parent) names.push(fiber.name)
+    return names.reverse().join(' > ')
   }
 
   get isMain(): boolean {
@@ -171,14 +177,14 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** Results in argument order. On the first error the rest are stopped and awaited, then it is thrown. */
   static await<F extends readonly Fiber<any, any>[]>(...fibers: F): Op<Results<F>> {
-    return repeatable(() => awaitAll(fibers)) as Op<any>
+    checkFibers(fibers, 'Fiber.await()')
+    return repeatable('Fiber.await()', () => awaitAll(fibers)) as Op<any>
   }
 
   /** The first of them to end, as `[fiber, value]`. Throws if that one failed. Stops nobody. */
-  static select<F extends Fiber<any, any>>(
-    ...fibers: F[]
-  ): Op<[F, F extends Fiber<infer V, any> ? V : never]> {
-    return repeatable(() => selectFirst(fibers)) as Op<any>
+  static select<F extends readonly Fiber<any, any>[]>(...fibers: F): Op<Selected<F>> {
+    checkFibers(fibers, 'Fiber.select()')
+    return repeatable('Fiber.select()', () => selectFirst(fibers)) as Op<any>
   }
 
   // ---- ending it
@@ -216,7 +222,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   /** What a verb returns: `yield*` it to wait for the end. Nobody has to. */
   private seenThrough(): Op<Outcome<T>> {
     const op = new JoinOp<T>(this)
-    if (debugging && current !== null) opEntered(op, current)
+    if (debugging) opEntered(op)
     return op
   }
 
@@ -320,9 +326,9 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   }
 
   /** Runs a body as a root fiber outside the tree, at the head of the run queue; its errors go to main (S46). */
-  static outOfBand<R>(body: () => R): Fiber {
+  static outOfBand<R>(body: () => Returned<R>): Fiber<Result<R>> {
     const options = { outOfBand: true, name: 'outOfBand' }
-    return spinRoot(Fiber.current.runtime, body as () => unknown, options, 'Fiber.outOfBand()')
+    return spinRoot(Fiber.current.runtime, body, options, 'Fiber.outOfBand()') as Fiber<Result<R>>
   }
 
   /** Makes it a child of another fiber (S07). */
@@ -332,7 +338,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     for (let f: Fiber | null = parent; f !== null; f = f.parent) {
       if (f === this) throw refuse(f === parent ? 'they are the same fiber' : 'that would make a cycle')
     }
-    if (this.isMain) throw refuse('main is the root of the tree')
+    if (this.owner === null && !this.cold?.raw) throw refuse('it is the root of its tree')
     if (this._state === P.DEAD) throw refuse('it is dead')
     if (!parent.isOpen) throw refuse('the new parent is over')
     if (parent.runtime !== this.runtime) throw refuse('they live in different runtimes')
@@ -365,13 +371,15 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** Waits until all present children are dead; gives their outcomes, oldest first. */
   joinChildren(): Op<Outcome<unknown>[]> {
-    return repeatable(() => joinAll(this.children))
+    return repeatable('joinChildren()', () => joinAll(this.children))
   }
 
   /** Stops all children and waits for them. */
   shutdownChildren(options: { grace?: number } = {}): Op<Outcome<unknown>[]> {
     const children = this.children
     this.stopChildren(options)
-    return repeatable(() => joinAll(children))
+    const op = repeatable('shutdownChildren()', () => joinAll(children))
+    if (debugging) opEntered(op as unknown as { describe(): string })
+    return op
   }
 }

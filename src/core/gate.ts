@@ -130,6 +130,6 @@ function refuse(fiber: Fiber, region: Region, op: Pick<BaseOp<unknown>, 'describ
 export function notInFiber(what: string): NotInFiber {
   return new NotInFiber(
     `${what} was used outside any fiber. Start a program with main(function* () { ... }), ` +
-      'or call run(function* () { ... }) from async code.',
+      'or call run(function* () { ... }) from async code. In a callback, fiber.spin(...) makes a child of a fiber that you kept.',
   )
 }

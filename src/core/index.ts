@@ -2,7 +2,6 @@
 
 export type { Backend, Report } from './backend.js'
 export { type Body, call, checkBody, type Result, type Returned, repeatable } from './body.js'
-export { debugging, setDebug } from './debug.js'
 export {
   BadArgument,
   BadState,

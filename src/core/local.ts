@@ -2,9 +2,11 @@
 // place, a writer makes its own, so sharing it with any number of children is free.
 
 import type { Result, Returned } from './body.js'
-import { call, repeatable } from './body.js'
+import { repeatable } from './body.js'
 import { Fiber } from './fiber.js'
+import { OPEN } from './gate.js'
 import { current, type Op, type Routine } from './op.js'
+import { Wall } from './timeout.js'
 
 /** A value that each fiber has its own of. */
 export interface Local<T> {
@@ -38,7 +40,7 @@ export function createLocal<T>(initial?: T): Local<T | undefined> {
       fiber.locals = new Map(fiber.locals).set(local, value)
     },
     with<R>(value: T | undefined, body: () => Returned<R>): Op<Result<R>> {
-      return repeatable(() => within(local, value, body as () => Result<R>))
+      return repeatable('with()', () => within(local, value, body as () => Result<R>))
     },
   }
   return local
@@ -50,7 +52,7 @@ function* within<T, R>(local: Local<T>, value: T, body: () => R): Routine<R> {
   const before = local.get()
   local.set(value)
   try {
-    return (yield* call(body)) as R
+    return yield* new Wall<R>(body, OPEN, 'with')
   } finally {
     const values = new Map(fiber.locals)
     if (had) values.set(local, before)

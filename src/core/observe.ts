@@ -157,9 +157,6 @@ class ManyOp extends BaseOp<Watch | null> {
     private readonly until: Until,
   ) {
     super()
-    for (const fiber of fibers) {
-      if (!(fiber instanceof Fiber)) throw new BadArgument(`expected fibers to wait for, got ${show(fiber)}`)
-    }
     this.watches = fibers.map((fiber) => new Watch(this, fiber))
   }
 
@@ -224,6 +221,13 @@ class ManyOp extends BaseOp<Watch | null> {
   describe(): string {
     const names = this.watches.filter((watch) => watch.how === NONE).map((watch) => watch.target.name)
     return `${names.slice(0, 3).join(', ')}${names.length > 3 ? ` and ${names.length - 3} more` : ''} to end`
+  }
+}
+
+export function checkFibers(fibers: readonly unknown[], where: string): void {
+  for (const fiber of fibers) {
+    if (!(fiber instanceof Fiber))
+      throw new BadArgument(`${where} needs fibers to wait for, got ${show(fiber)}`)
   }
 }
 

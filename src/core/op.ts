@@ -10,8 +10,8 @@
 import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadArgument, BadYield } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { gate, notInFiber, PASS, REFUSED, strike } from './gate.js'
-import { ERROR, NONE, RUNNABLE, RUNNING, SIGNAL, VALUE, WAITING } from './phase.js'
+import { gate, isForced, notInFiber, PASS, REFUSED, strike } from './gate.js'
+import { ABORTING, ERROR, NONE, RUNNABLE, RUNNING, SIGNAL, VALUE, WAITING } from './phase.js'
 import { boundLater } from './stop.js'
 import { emit, tapped } from './tap.js'
 
@@ -79,6 +79,7 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
     const fiber = current
     if (fiber === null) throw notInFiber(describe(this))
     if (fiber.op !== null) return reenter(fiber, this)
+    if (debugging) opEntered(this)
     const gated = --fiber.budget < 0 ? gate(fiber, this) : PASS
     if (gated === REFUSED) return SUSPENDED
     fiber.op = this
@@ -145,7 +146,6 @@ export abstract class LateOp<T> extends BaseOp<T> {
 
 /** After `enter`: the answer if there is one already, else the fiber waits. `gated` says whether a turn is due (S50). */
 export function park(fiber: Fiber, gated: number): IteratorResult<Switchpoint, any> {
-  if (debugging && fiber.op !== null) opEntered(fiber.op, fiber)
   if (fiber.how === NONE) {
     fiber._state = WAITING
     return SUSPENDED
@@ -187,7 +187,7 @@ export function fail(fiber: Fiber, op: BaseOp<any>, error: unknown): boolean {
 
 function answer(fiber: Fiber, op: BaseOp<unknown>, how: number, value: unknown): boolean {
   // S34: only the op that the fiber waits in can answer, and only once.
-  if (fiber.op !== op || fiber.how !== NONE) {
+  if (fiber.op !== op || (fiber.how !== NONE && fiber.how !== ABORTING)) {
     if (fiber.op === op && fiber.how === SIGNAL && fiber._state === WAITING) fiber.runtime.push(fiber) // S35: it was LATER
     if (how === VALUE) op.late(value, fiber)
     else if (tapped) emit('late', fiber, value)
@@ -204,10 +204,15 @@ function answer(fiber: Fiber, op: BaseOp<unknown>, how: number, value: unknown):
  * settle (S34). An op that ends LATER is waited for, unless there is no more patience (S35).
  */
 export function withdraw(fiber: Fiber, isPatient = true): void {
-  const isLater = fiber.op !== null && fiber.how === NONE && abortOp(fiber, fiber.op) === LATER
+  if (fiber.how === ABORTING) return // the abort itself called back
+  let isLater = false
+  if (fiber.op !== null && fiber.how === NONE) {
+    fiber.how = ABORTING
+    isLater = abortOp(fiber, fiber.op) === LATER
+  }
   if (fiber._state !== WAITING) return
   fiber.how = SIGNAL
-  if (isLater && isPatient) boundLater(fiber)
+  if (isLater && isPatient && !isForced(fiber)) boundLater(fiber)
   else fiber.runtime.push(fiber)
 }
 
@@ -219,7 +224,7 @@ export function abortOp(fiber: Fiber, op: BaseOp<unknown>): void | typeof LATER 
     fiber.runtime.uncaught(error, `aborting ${describe(op)} failed`)
   } finally {
     // Unless the abort itself settled it: then the fiber gets that value.
-    if (op instanceof LateOp && fiber.how === NONE) op.left = true
+    if (op instanceof LateOp && fiber.how !== VALUE && fiber.how !== ERROR) op.left = true
   }
 }
 

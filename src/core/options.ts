@@ -16,6 +16,12 @@ export function checkGrace(grace: unknown, where: string): void {
   if (grace !== undefined && grace !== Infinity) checkMs(grace, `the grace of ${where}`)
 }
 
+/** A name is shown in trees and reports. */
+export function checkName(name: unknown, where: string): void {
+  if (name === undefined || (typeof name === 'string' && name !== '')) return
+  throw new BadArgument(`${where} needs a name that is a string, got ${show(name)}`)
+}
+
 /** Refuses option names that do not exist. */
 export function checkOptions<O extends object>(options: O, names: readonly string[], where: string): O {
   if (typeof options !== 'object' || options === null) {

@@ -36,6 +36,8 @@ export const ERROR = 2
 export const SIGNAL = 3
 export const STOPPED = 3
 export const ABANDONED = 4
+/** Alive: the op is being aborted. It may still settle, but must not be aborted again (S35). */
+export const ABORTING = 5
 
 /** Ops that may finish at once before a fiber has to let the others run (S50). */
 export const BUDGET = 128

@@ -6,6 +6,7 @@ import { debugging, rememberSpin } from './debug.js'
 import type { Fiber } from './fiber.js'
 import { OPEN } from './gate.js'
 import type { BaseOp } from './op.js'
+import { checkGrace } from './options.js'
 import { CLOSING, FORCED_YIELDS, GRACE, NONE, RUNNABLE } from './phase.js'
 import { Region } from './region.js'
 import type { Ring } from './ring.js'
@@ -18,8 +19,7 @@ let lastId = 0
 export abstract class FiberRecord extends Region {
   /** A number that no other fiber of this process has. */
   readonly id = ++lastId
-  /** How long cleanup may wait when it is stopped, in milliseconds (S18). Children start with their parent's. */
-  grace = GRACE
+  /** @internal */ _grace = GRACE
   /** @internal */ _state = RUNNABLE
   /** @internal What `value` means. */ how = NONE
   /** @internal Ops that may still finish at once; below 0 the next op goes through the gate (S09). */ budget: number
@@ -49,10 +49,19 @@ export abstract class FiberRecord extends Region {
     super()
     this.budget = runtime.freshBudget
     if (parent !== null) {
-      this.grace = parent.grace
+      this._grace = parent._grace
       this.locals = parent.locals
     }
     if (debugging) rememberSpin(this.fiber)
+  }
+
+  /** How long cleanup may wait when it is stopped, in milliseconds (S18). Children start with their parent's. */
+  get grace(): number {
+    return this._grace
+  }
+  set grace(grace: number) {
+    checkGrace(grace, 'a fiber')
+    this._grace = grace
   }
 
   /** @internal Every region has its fiber; a fiber's is itself. */

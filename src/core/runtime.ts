@@ -164,8 +164,11 @@ export class Runtime {
   /** The timer that `rest` asked for has come. */
   ring(): void {
     this.loopTurned()
-    this.timers.fire(this.batchStart)
-    this.turn()
+    try {
+      this.timers.fire(this.batchStart)
+    } finally {
+      this.turn() // whatever happens, the clock goes on
+    }
   }
 
   private isSpent(): boolean {

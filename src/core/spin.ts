@@ -5,7 +5,7 @@ import { BadArgument, BadState, show } from './errors.js'
 import { Fiber } from './fiber.js'
 import { notInFiber } from './gate.js'
 import { current } from './op.js'
-import { checkGrace, checkOptions } from './options.js'
+import { checkGrace, checkName, checkOptions } from './options.js'
 import { FORCED } from './phase.js'
 import type { Region } from './region.js'
 import type { Runtime } from './runtime.js'
@@ -57,14 +57,20 @@ export function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[
   const body = rest[0] as () => unknown
   const args = rest.length > 1 ? rest.slice(1) : NO_ARGS
   if (typeof first === 'string') {
+    checkName(first, 'spin()')
     return spawn(parent, body, args, first)
   }
-  if (typeof first !== 'object' || first === null) {
-    throw new BadArgument(`spin() needs a function* to run, got ${show(first)}`)
+  if (
+    typeof first !== 'object' ||
+    first === null ||
+    typeof (first as Iterator<unknown>).next === 'function'
+  ) {
+    checkBody(first, 'spin()')
   }
   const options = checkOptions(first as SpinOptions, OPTION_NAMES, 'spin()')
   checkGrace(options.grace, 'spin()')
   checkSignal(options.signal, 'spin()')
+  checkName(options.name, 'spin()')
   const fiber = spawn(parent, body, args, options.name)
   applyOptions(fiber, options)
   return fiber
@@ -108,6 +114,7 @@ export function spinRoot(
   checkBody(body, where)
   checkGrace(options.grace, where)
   checkSignal(options.signal, where)
+  checkName(options.name, where)
   const fiber = new Fiber(body, NO_ARGS, runtime, null)
   fiber.givenName = options.name
   runtime.roots.add(fiber)
@@ -128,14 +135,40 @@ function applyOptions(fiber: Fiber, options: SpinOptions): void {
 /** S57: one listener, removed when the fiber ends, put back when it is restarted. */
 export function stopOnAbort(fiber: Fiber<any, any>, signal: AbortSignal): void {
   const cold = fiber.coldRecord()
-  const stop = () => void fiber.stop(undefined, { reason: signal.reason })
   cold.abortSignal = signal
   if (signal.aborted) {
-    stop()
+    fiber.stop(undefined, { reason: signal.reason })
     return
   }
-  signal.addEventListener('abort', stop, { once: true })
-  cold.unlisten = () => signal.removeEventListener('abort', stop)
+  const { fibers, listener } = watchSignal(signal)
+  fibers.add(fiber)
+  cold.unlisten = () => {
+    fibers.delete(fiber)
+    if (fibers.size > 0) return
+    signal.removeEventListener('abort', listener)
+    watched.delete(signal)
+  }
+}
+
+interface Watched {
+  readonly fibers: Set<Fiber<any, any>>
+  readonly listener: () => void
+}
+/** One listener for each signal, however many fibers share it: adding many to one signal is quadratic. */
+const watched = new WeakMap<AbortSignal, Watched>()
+
+function watchSignal(signal: AbortSignal): Watched {
+  let entry = watched.get(signal)
+  if (entry === undefined) {
+    const fibers = new Set<Fiber<any, any>>()
+    const listener = () => {
+      for (const fiber of [...fibers]) fiber.stop(undefined, { reason: signal.reason })
+    }
+    entry = { fibers, listener }
+    watched.set(signal, entry)
+    signal.addEventListener('abort', listener, { once: true })
+  }
+  return entry
 }
 
 function checkSignal(signal: AbortSignal | undefined, where: string): void {

@@ -10,7 +10,7 @@ import { CLOSING, ERROR, FORCED, LIVE, REQUESTED, SIGNAL, STOPPED, WAITING } fro
 import type { Region } from './region.js'
 import { emit, tapped } from './tap.js'
 import type { TimerNode } from './timers.js'
-import { bodyEnded } from './tree.js'
+import { bodyEnded, listChildren } from './tree.js'
 
 /** Asks a fiber to end. A second call never throws twice: it can only bring the deadline nearer (S21). */
 export function requestStop(fiber: Fiber, stop: Stop): void {
@@ -31,12 +31,9 @@ export function requestStop(fiber: Fiber, stop: Stop): void {
 function tightenChildren(fiber: Fiber, stop: Stop): void {
   const closing = [fiber]
   for (let parent = closing.pop(); parent !== undefined; parent = closing.pop()) {
-    let child: Fiber | null = parent.newest
-    while (child !== null) {
-      const older: Fiber | null = child.older
+    for (const child of listChildren(parent)) {
       if (child._phase === CLOSING) closing.push(child)
       else requestStop(child, stop)
-      child = older
     }
   }
 }
@@ -66,7 +63,7 @@ export function interrupt(fiber: Fiber): void {
   if (fiber.how === SIGNAL) {
     boundLater(fiber)
   } else if (fiber.isUnstarted) {
-    endUnstarted(fiber) // a raw fiber has no turn to wait for
+    withdraw(fiber) // a raw fiber that nobody has run: its first turn is its end
   } else if (findTarget(fiber) !== null || (fiber.errors !== null && canRaise(fiber))) {
     withdraw(fiber)
   } else {
@@ -116,9 +113,7 @@ export function force(region: Region): void {
   fiber.budget = 0
   fiber.runtime.counts.forced++
   if (tapped) emit('forced', fiber, region)
-  if (fiber._state !== WAITING) return
-  if (fiber.isUnstarted) endUnstarted(fiber)
-  else withdraw(fiber, false) // completion wins here too: a value is delivered before the first return()
+  if (fiber._state === WAITING) withdraw(fiber, false) // completion wins here too: a value is delivered before the first return()
 }
 
 /** The deadline of a fiber whose cleanup waits, and of an op that answered LATER. Made only when needed. */

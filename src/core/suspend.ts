@@ -2,7 +2,7 @@
 // All of them are woken through the fiber, so one shared object serves every wait. (In debug mode each wait gets
 // its own, so that a forgotten yield* can be found.)
 
-import { debugging } from './debug.js'
+import { debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, notInFiber, REFUSED } from './gate.js'
@@ -18,6 +18,7 @@ class Snooze extends BaseOp<void> {
     const fiber = current
     if (fiber === null) throw notInFiber('snooze()')
     if (fiber.op !== null) return reenter(fiber, this)
+    if (debugging) opEntered(this)
     if (--fiber.budget < 0 && gate(fiber, this) === REFUSED) return SUSPENDED
     fiber.op = this
     fiber.how = VALUE

@@ -2,7 +2,7 @@
 
 import { Block, done } from './block.js'
 import { checkBody, type Result, type Returned, repeatable } from './body.js'
-import { Cancel, type ErrorLike, isStop, makeError } from './errors.js'
+import { Cancel, checkError, type ErrorLike, isStop, makeError } from './errors.js'
 import { Fiber } from './fiber.js'
 import { HOLD, OPEN, SHIELD } from './gate.js'
 import type { Op, Routine, Switchpoint } from './op.js'
@@ -57,6 +57,10 @@ abstract class Limit<T> extends Block<T> implements Timeout {
     else super.fire()
   }
 
+  protected get hasExpired(): boolean {
+    return this._phase !== LIVE
+  }
+
   reset(): void {
     this.setTime((now) => now + this.ms)
   }
@@ -71,7 +75,7 @@ abstract class Limit<T> extends Block<T> implements Timeout {
 
   /** A limit that has expired, or whose block is over, stays as it is. */
   private setTime(time: (now: number) => number): void {
-    if (this.fiber === null || this._phase !== LIVE) return
+    if (this.fiber === null || this._phase !== LIVE || this.hasExpired) return
     const { runtime } = this.fiber
     const at = time(runtime.now())
     runtime.timers.remove(this)
@@ -112,10 +116,22 @@ class CancelAfter<T> extends Limit<T> {
     private readonly given: ErrorLike | undefined,
   ) {
     super(ms, body, undefined, 'cancelAfter')
+    checkError(given)
+  }
+  protected override begin(): void {
+    this.error = null
+    super.begin()
+  }
+  protected override get hasExpired(): boolean {
+    return this.error !== null
   }
   protected expire(): void {
     const fiber = this.fiber as Fiber
-    this.error = makeError(this.given, Cancel, `${fiber.path} was cancelled after ${this.ms} ms`)
+    try {
+      this.error = makeError(this.given, Cancel, `${fiber.path} was cancelled after ${this.ms} ms`)
+    } catch (error) {
+      this.error = error as Error // of the class that was given
+    }
     this._phase = REQUESTED
     interrupt(fiber)
   }
@@ -134,22 +150,37 @@ class CancelAfter<T> extends Limit<T> {
  * const line = yield* moveOnAfter(1000, () => receive(), 'nothing came')
  * ```
  */
-export function moveOnAfter<R, V = undefined>(
+export function moveOnAfter<R>(
   ms: number,
   body: (timeout: Timeout) => Returned<R>,
-  valueOrOptions?: V | { value?: V; grace?: number },
-): Op<Result<R> | V> {
-  const options = moveOnOptions<V>(valueOrOptions)
-  return new MoveOn<Result<R> | V>(ms, body, options.grace, options.value)
+  options?: { grace: number },
+): Op<Result<R> | undefined>
+export function moveOnAfter<R, V>(
+  ms: number,
+  body: (timeout: Timeout) => Returned<R>,
+  options: { value: V; grace?: number },
+): Op<Result<R> | V>
+export function moveOnAfter<R, const V>(
+  ms: number,
+  body: (timeout: Timeout) => Returned<R>,
+  value: V,
+): Op<Result<R> | V>
+export function moveOnAfter(
+  ms: number,
+  body: (timeout: Timeout) => any,
+  valueOrOptions?: unknown,
+): Op<unknown> {
+  const { value, grace } = moveOnOptions(valueOrOptions)
+  return new MoveOn(ms, body, grace, value)
 }
 
 /** A plain value, or an object that has nothing but `value` and `grace`. */
-function moveOnOptions<V>(given: unknown): { value?: V; grace?: number } {
+function moveOnOptions(given: unknown): { value?: unknown; grace?: number } {
   if (typeof given === 'object' && given !== null) {
     const keys = Object.keys(given)
     if (keys.length > 0 && keys.every((key) => key === 'value' || key === 'grace')) return given
   }
-  return { value: given as V }
+  return { value: given }
 }
 
 /**
@@ -164,7 +195,8 @@ export function cancelAfter<R>(
   return new CancelAfter<Result<R>>(ms, body, error)
 }
 
-class Wall<T> extends Block<T> {
+/** A stretch of code that lets in as much as its wall says; with an open one, only a switchpoint where it begins. */
+export class Wall<T> extends Block<T> {
   constructor(
     body: (...args: any[]) => unknown,
     wall: number,
@@ -194,10 +226,10 @@ export function shield<R>(body: () => Returned<R>): Op<Result<R>> {
  * yield* ensure(() => work(conn), () => conn.end())
  * ```
  */
-export function ensure<R>(body: () => Returned<R>, cleanup: () => unknown): Op<Result<R>> {
+export function ensure<R, C>(body: () => Returned<R>, cleanup: () => Returned<C>): Op<Result<R>> {
   checkBody(body, 'ensure()')
   checkBody(cleanup, 'ensure()')
-  return repeatable(() => ensuring(body as () => Result<R>, cleanup))
+  return repeatable('ensure()', () => ensuring(body as () => Result<R>, cleanup))
 }
 
 function* ensuring<T>(body: () => Op<T> | T, cleanup: () => unknown): Routine<T> {

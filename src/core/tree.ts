@@ -5,9 +5,18 @@
 // A fiber is dead when its body has ended and all its children are dead (S01).
 
 import { debugging, floatingOps, lengthenStack, opSite } from './debug.js'
-import { carries, FiberStopped, isStop, leaveBody, markReceived, Stop, suppress } from './errors.js'
+import {
+  carries,
+  errorFiber,
+  FiberStopped,
+  isStop,
+  leaveBody,
+  markReceived,
+  Stop,
+  suppress,
+} from './errors.js'
 import type { Fiber } from './fiber.js'
-import { dropOp } from './op.js'
+import { describe, dropOp } from './op.js'
 import { makeOutcome } from './outcome.js'
 import {
   CLOSING,
@@ -78,10 +87,12 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
   const unwound = fiber._phase === UNWINDING || fiber._phase === FORCED
   if (how === ERROR) {
     if (unwound && carries(value, fiber.stopSignal)) how = STOPPED
-    else value = leaveBody(isStop(value) ? foreignStop(fiber, value) : value, fiber)
+    else {
+      if (debugging && errorFiber(value) === undefined) lengthenStack(value, fiber)
+      value = leaveBody(isStop(value) ? foreignStop(fiber, value) : value, fiber)
+    }
   } else if (how === VALUE && unwound) how = STOPPED // S66
   if (how === STOPPED) value = fiber.stopSignal?.value
-  if (how === ERROR && debugging) lengthenStack(value, fiber)
   fiber.generator = null
   if (fiber.op !== null) dropOp(fiber, fiber.op)
   fiber.how = how
@@ -123,7 +134,7 @@ export function keepBeside(fiber: Fiber, first: unknown, later: unknown): void {
   if (suppress(first, later)) return
   fiber.runtime.report({
     kind: 'unobserved',
-    message: `an error in ${fiber.path} could not be kept beside a frozen one`,
+    message: `an error in ${fiber.path} could not be kept beside the one before it`,
     error: later,
   })
 }
@@ -136,13 +147,18 @@ export function stopChildren(owner: Owner, grace?: number): void {
   const reason = cause?.reason ?? `${fiber.path} ended`
   const deadline = grace === undefined ? owner.childDeadline(now) : now + grace
   const stop = new Stop(undefined, reason, now, deadline, true)
-  let child = owner.newest
-  while (child !== null) {
-    const older: Fiber | null = child.older
+  for (const child of listChildren(owner)) {
+    if (child.owner !== owner) continue // a listener to an earlier stop has moved it
     cancelRestart(child, stop)
     requestStop(child, stop)
-    child = older
   }
+}
+
+/** The children, newest first, as they are now: stopping one may call listeners that move others. */
+export function listChildren(owner: Owner): Fiber[] {
+  const children: Fiber[] = []
+  for (let child = owner.newest; child !== null; child = child.older) children.push(child)
+  return children
 }
 
 /** The last child is gone and the body is over. A loop, never recursion: trees may be deep. */
@@ -276,6 +292,7 @@ export function reincarnate(fiber: Fiber): void {
   cold.tight = Infinity
   cold.swallows = 0
   cold.forcedYields = 0
+  cold.badYields = 0
   if (cold.born !== undefined) fiber.locals = cold.born
   cold.born = undefined
   cold.controller = null
@@ -284,15 +301,15 @@ export function reincarnate(fiber: Fiber): void {
   fiber.stopSignal = null
   fiber._phase = LIVE
   fiber.budget = fiber.runtime.freshBudget
-  if (tapped) emit('restart', fiber)
   fiber.runtime.push(fiber)
+  if (tapped) emit('restart', fiber)
 }
 
 function reportFloating(fiber: Fiber): void {
   for (const op of floatingOps(fiber)) {
     fiber.runtime.report({
       kind: 'floating',
-      message: `${op.describe()} was made in ${fiber.path} and never waited for. Did you forget yield*?\n${opSite(op) ?? ''}`,
+      message: `${describe(op)} was made in ${fiber.path} and never waited for. Did you forget yield*?\n${opSite(op) ?? ''}`,
     })
   }
 }

@@ -5,6 +5,9 @@ import type { Fiber } from './fiber.js'
 import type { Phase, State } from './phase.js'
 import type { Runtime } from './runtime.js'
 
+/** How many levels are drawn. */
+const MAX_DEPTH = 100
+
 /** One fiber in the live tree. */
 export interface FiberView {
   readonly id: number
@@ -23,14 +26,29 @@ export function viewTrees(runtime: Runtime): FiberView[] {
   return [...runtime.roots].map(viewFiber)
 }
 
-export function viewFiber(fiber: Fiber): FiberView {
+/** One tree. A list of work, not recursion: trees may be deep. */
+export function viewFiber(root: Fiber): FiberView {
+  const top = viewOne(root)
+  const work: [Fiber, FiberView][] = [[root, top]]
+  for (let next = work.pop(); next !== undefined; next = work.pop()) {
+    const [fiber, view] = next
+    for (const child of fiber.children) {
+      const childView = viewOne(child)
+      view.children.push(childView)
+      work.push([child, childView])
+    }
+  }
+  return top
+}
+
+function viewOne(fiber: Fiber): FiberView {
   const { id, name, state, phase, waitsFor } = fiber
+  const view = { id, name, state, phase, waitsFor, children: [] }
   const site = fiber.op === null ? undefined : opSite(fiber.op)
-  const view = { id, name, state, phase, waitsFor, children: fiber.children.map(viewFiber) }
   return site === undefined ? view : { ...view, site }
 }
 
-/** The trees as lines of text. Long families are cut. */
+/** The trees as lines of text. Long families and very deep trees are cut. */
 export function formatTrees(trees: readonly FiberView[], maxChildren = 50): string {
   const lines: string[] = []
   for (const tree of trees) draw(tree, '', '', lines, maxChildren)
@@ -46,9 +64,13 @@ function draw(view: FiberView, lead: string, indent: string, lines: string[], ma
         : view.state
   const phase = view.phase === 'live' || view.phase === 'closing' ? '' : ` [${view.phase}]`
   const site = view.site === undefined ? '' : `  ${view.site.split('\n')[0]?.trim()}`
-  lines.push(`${lead}${view.name}  ${doing}${phase}${site}`)
+  lines.push(`${lead}${oneLine(view.name)}  ${doing}${phase}${site}`)
   const shown = view.children.slice(0, maxChildren)
   const hidden = view.children.length - shown.length
+  if (indent.length / 3 > MAX_DEPTH && shown.length > 0) {
+    lines.push(`${indent}└─ ... and deeper`)
+    return
+  }
   shown.forEach((child, i) => {
     const isLast = i === shown.length - 1 && hidden === 0
     draw(
@@ -60,4 +82,9 @@ function draw(view: FiberView, lead: string, indent: string, lines: string[], ma
     )
   })
   if (hidden > 0) lines.push(`${indent}└─ ... and ${hidden} more`)
+}
+
+/** A name that breaks the lines would break the drawing. */
+function oneLine(name: string): string {
+  return /[\p{Cc}]/u.test(name) ? JSON.stringify(name) : name
 }

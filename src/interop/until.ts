@@ -51,9 +51,10 @@ class Until<T> extends LateOp<T> {
     const promise = typeof this.source === 'function' ? this.call(this.source) : this.source
     this.fiber = fiber
     this.left = false
-    const entry = ++this.entry
     fiber.runtime.external++
-    promise.then(
+    const entry = ++this.entry
+    // Promise.resolve: a thenable of somebody's own may answer twice, or throw.
+    Promise.resolve(promise).then(
       (value) => {
         if (this.isLatest(fiber, entry)) settle(fiber, this, value)
         else this.drop(value, fiber)
@@ -66,15 +67,15 @@ class Until<T> extends LateOp<T> {
 
   /** The promise of a wait has ended: whether nobody waits anew by now. */
   private isLatest(fiber: Fiber, entry: number): boolean {
-    fiber.runtime.external--
     if (this.entry !== entry) return false
+    if (this.fiber !== null) fiber.runtime.external--
     this.fiber = null
     return true
   }
 
   private leaveBehind(fiber: Fiber): void {
     if (typeof this.source === 'function') return
-    this.source.then(
+    Promise.resolve(this.source).then(
       (value) => this.drop(value, fiber),
       () => {},
     )
@@ -93,6 +94,7 @@ class Until<T> extends LateOp<T> {
 
   abort(fiber: Fiber): void {
     this.fiber = null
+    fiber.runtime.external-- // left behind: nobody waits for it any more
     this.controller?.abort(fiber.stopReason)
   }
 

@@ -1,8 +1,8 @@
 // main: a program that owns its process. Runs the main fiber, then sets the exit code and lets the loop drain (S45).
 
-import { BadArgument, BadState, DeadlockError, type Fiber, type Returned, show } from '../core/index.js'
+import { BadArgument, BadState, type Returned, show } from '../core/index.js'
 import { formatError } from './report.js'
-import { nodeRuntime, rootOutcome, startRoot } from './run.js'
+import { nodeRuntime, startRoot } from './run.js'
 
 const DEADLOCK_CODE = 13
 /** How long handles may keep the process after main is dead. */
@@ -10,6 +10,8 @@ const LINGER_MS = 1000
 
 /** What `exit` asked for. */
 let requested: number | undefined
+/** The watch over a main that is over. */
+let lingering: NodeJS.Timeout | undefined
 
 /**
  * Runs a program. When the body is over its children are stopped, and the process ends with code 0; with 1 after an
@@ -24,21 +26,27 @@ export function main<R>(body: () => Returned<R>): void {
   if (runtime.main !== null) {
     throw new BadState('main() runs already; a process has one. Use spin() for a child, or run() beside it.')
   }
-  requested = undefined
-  runtime.main = startRoot(body, { name: 'main' }, 'main()', (fiber) => {
-    runtime.main = null
-    process.exitCode = exitCode(fiber)
-    setTimeout(endLingering, LINGER_MS).unref()
+  const fiber = startRoot(body, { name: 'main' }, 'main()', {
+    deadlocked(error) {
+      printError(error)
+      process.exitCode = DEADLOCK_CODE
+    },
+    ended(outcome) {
+      runtime.main = null
+      if (outcome.type === 'error') {
+        printError(outcome.error)
+        process.exitCode = 1
+      } else process.exitCode = requested ?? process.exitCode ?? 0
+      lingering = setTimeout(endLingering, LINGER_MS).unref()
+    },
   })
+  requested = undefined
+  clearTimeout(lingering)
+  runtime.main = fiber
 }
 
-function exitCode(fiber: Fiber): number {
-  const outcome = rootOutcome(fiber)
-  if (outcome.type === 'error') {
-    process.stderr.write(`${formatError(outcome.error)}\n`)
-    return outcome.error instanceof DeadlockError && fiber.state !== 'dead' ? DEADLOCK_CODE : 1
-  }
-  return requested ?? 0
+function printError(error: unknown): void {
+  process.stderr.write(`${formatError(error)}\n`)
 }
 
 /** Something that is not a fiber keeps the process. It had its second; name it and go. */

@@ -8,17 +8,20 @@ export function printReport(report: Report): void {
   process.stderr.write(`${lines.join('\n')}\n`)
 }
 
-/** The error, its causes as Node shows them, the fiber it came from, and every error it outshone. */
-export function formatError(error: unknown, indent = ''): string {
+/** The error, its causes, the fiber it came from, and every error it outshone. Each error is told once. */
+export function formatError(error: unknown, indent = '', told = new Set<unknown>()): string {
+  if (told.has(error)) return `${indent}(told above)`
+  told.add(error)
   const lines = [text(error)]
   const fiber = errorFiber(error)
   if (fiber !== undefined) lines.push(`    in fiber: ${fiber.path}`)
-  for (let cause = (error as Error)?.cause; cause instanceof Error; cause = cause.cause) {
+  for (let cause = causeOf(error); cause instanceof Error && !told.has(cause); cause = causeOf(cause)) {
+    told.add(cause)
     lines.push(`  caused by: ${text(cause)}`)
   }
   const suppressed = suppressedErrors(error)
   suppressed.forEach((other, i) => {
-    lines.push(`  suppressed ${i + 1} of ${suppressed.length}:`, formatError(other, '    '))
+    lines.push(`  suppressed ${i + 1} of ${suppressed.length}:`, formatError(other, '    ', told))
   })
   return lines
     .join('\n')
@@ -27,11 +30,19 @@ export function formatError(error: unknown, indent = ''): string {
     .join('\n')
 }
 
-function text(error: unknown): string {
-  if (error instanceof Error) return error.stack ?? `${error.name}: ${error.message}`
+function causeOf(error: unknown): unknown {
   try {
+    return (error as Error | null | undefined)?.cause
+  } catch {
+    return undefined
+  }
+}
+
+function text(error: unknown): string {
+  try {
+    if (error instanceof Error) return String(error.stack ?? `${error.name}: ${error.message}`)
     return `thrown: ${JSON.stringify(error)}`
   } catch {
-    return `thrown: ${String(error)}`
+    return 'thrown: something that cannot be shown'
   }
 }

@@ -13,7 +13,6 @@ import {
   type Returned,
   Runtime,
   type RuntimeStats,
-  setDebug,
   spinRoot,
   viewTrees,
 } from '../core/index.js'
@@ -26,33 +25,40 @@ export function nodeRuntime(): Runtime {
   if (shared === undefined) {
     shared = new Runtime((runtime) => new NodeBackend(runtime))
     shared.onRootEnd = rootEnded
-    if (process.env.POLYPHONY_DEBUG === '1') setDebug(true)
   }
   return shared
 }
 
-type Ended = (fiber: Fiber) => void
-const endings = new Map<Fiber, Ended>()
+/** Who wants to know how a root ended. */
+interface Ending {
+  /** It is dead. */
+  ended(outcome: Outcome<any>): void
+  /** Nothing can ever wake it; it lives on, waiting. */
+  deadlocked(error: DeadlockError): void
+}
+const endings = new Map<Fiber, Ending>()
+/** Roots that have been told of their deadlock. */
+const told = new WeakSet<Fiber>()
 
-/** Starts a root fiber; `ended` is called when it is dead. While any lives, an empty event loop means a deadlock. */
+/** Starts a root fiber. While any lives, an empty event loop means a deadlock. */
 export function startRoot(
   body: () => unknown,
-  options: { name: string; signal?: AbortSignal; grace?: number },
+  options: { name?: string; signal?: AbortSignal; grace?: number },
   where: string,
-  ended: Ended,
+  ending: Ending,
 ): Fiber {
   const fiber = spinRoot(nodeRuntime(), body, options, where)
   if (endings.size === 0) process.on('beforeExit', loopIsEmpty)
-  endings.set(fiber, ended)
+  endings.set(fiber, ending)
   return fiber
 }
 
 function rootEnded(fiber: Fiber): void {
-  const ended = endings.get(fiber)
-  if (ended === undefined) return
+  const ending = endings.get(fiber)
+  if (ending === undefined) return
   endings.delete(fiber)
   if (endings.size === 0) process.off('beforeExit', loopIsEmpty)
-  ended(fiber)
+  ending.ended(fiber.outcome as Outcome<unknown>)
 }
 
 /**
@@ -60,31 +66,22 @@ function rootEnded(fiber: Fiber): void {
  * if there is none, nothing that the others wait for can ever come.
  */
 function loopIsEmpty(): void {
-  const waiting = [...endings.keys()]
-  const suspended = waiting.filter(isSuspended)
-  if (suspended.length > 0) {
-    for (const fiber of suspended) fiber.schedule(undefined)
+  const roots = [...endings.keys()]
+  for (const fiber of roots.filter(isSuspended)) fiber.schedule(undefined)
+  if (nodeRuntime().queue.size > 0) {
+    setImmediate(() => {}) // fibers will run: the loop must not end before
     return
   }
+  const waiting = roots.filter((fiber) => !told.has(fiber))
+  const tree = formatTrees(viewTrees(nodeRuntime()))
   for (const fiber of waiting) {
     const error = new DeadlockError(
-      `deadlock: nothing can ever wake ${fiber.name}. This is what its fibers wait for:\n\n${formatTrees(viewTrees(nodeRuntime()))}\n`,
+      `deadlock: nothing can ever wake ${fiber.name}. This is what its fibers wait for:\n\n${tree}\n`,
     )
     error.stack = `${error.name}: ${error.message}`
-    const ended = endings.get(fiber)
-    endings.delete(fiber)
-    deadlocked.set(fiber, error)
-    ended?.(fiber)
+    told.add(fiber)
+    endings.get(fiber)?.deadlocked(error)
   }
-  process.off('beforeExit', loopIsEmpty)
-}
-/** Roots that were given up. They are not dead, but nothing will ever happen to them. */
-const deadlocked = new WeakMap<Fiber, DeadlockError>()
-
-/** How a root ended; a deadlock counts as an error. */
-export function rootOutcome<T>(fiber: Fiber<T>): Outcome<T> {
-  const error = deadlocked.get(fiber)
-  return error === undefined ? (fiber.outcome as Outcome<T>) : { type: 'error', error }
 }
 
 /** What `run` returns: a promise of the result that can also be stopped. */
@@ -115,16 +112,18 @@ export function run<R>(
   const promise = new Promise<T>((resolve, reject) => {
     settle = { resolve, reject }
   })
-  const fiber = startRoot(body, { name: 'run', ...options }, 'run()', (root) => {
-    const outcome = rootOutcome(root as Fiber<T>)
-    finish(outcome)
-    if (outcome.type === 'value') settle.resolve(outcome.value)
-    else if (outcome.type === 'error') settle.reject(outcome.error)
-    else if (outcome.type === 'stopped' && outcome.value !== undefined) settle.resolve(outcome.value as T)
-    else {
-      promise.catch(() => {}) // whoever stops a run knows that it has no result
-      settle.reject(new FiberStopped(`${root.path} was ${outcome.type} without a value`))
-    }
+  const fiber = startRoot(body, { name: 'run', ...options }, 'run()', {
+    deadlocked: (error) => settle.reject(error),
+    ended(outcome) {
+      finish(outcome)
+      if (outcome.type === 'value') settle.resolve(outcome.value)
+      else if (outcome.type === 'error') settle.reject(outcome.error)
+      else if (outcome.type === 'stopped' && outcome.value !== undefined) settle.resolve(outcome.value as T)
+      else {
+        promise.catch(() => {}) // whoever stops a run knows that it has no result
+        settle.reject(new FiberStopped(`${fiber.path} was ${outcome.type} without a value`))
+      }
+    },
   }) as Fiber<T>
   const stop = (value?: unknown, stopOptions?: { grace?: number; reason?: unknown }) => {
     fiber.stop(value, stopOptions)

@@ -3,7 +3,7 @@
 // A schedule is the list of choices made wherever more than one fiber was runnable; 0 is the order of the queue.
 // Depth first: after each run, the last choice that has an alternative left is changed, and all before it are repeated.
 
-import { BadArgument, checkBody, checkOptions, type Policy, PolyphonyError } from '../core/index.js'
+import { BadArgument, checkBody, checkOptions, type Policy, PolyphonyError, show } from '../core/index.js'
 import { World } from './world.js'
 
 export interface ExploreOptions {
@@ -110,5 +110,10 @@ function writeTrace(choices: number[]): string {
 }
 
 function readTrace(trace: string): number[] {
+  if (typeof trace !== 'string' || !/^([0-9a-z]+(\.[0-9a-z]+)*)?$/.test(trace)) {
+    throw new BadArgument(
+      `explore() cannot read the trace ${show(trace)}; give it one that a failure printed`,
+    )
+  }
   return trace === '' ? [] : trace.split('.').map((c) => Number.parseInt(c, 36))
 }

@@ -18,7 +18,10 @@ export async function virtual<R>(
 ): Promise<Result<R>> {
   checkOptions(options, ['seed'], 'virtual()')
   const seed = options.seed ?? seedFromEnvironment()
-  const world = new World(body, { policy: seed === undefined ? null : seededPolicy(seed) })
+  const world = new World(body, {
+    where: 'virtual()',
+    policy: seed === undefined ? null : seededPolicy(seed),
+  })
   try {
     await live(world)
     const result = world.result() as Result<R>
@@ -42,7 +45,7 @@ async function live(world: World): Promise<void> {
     if (world.runtime.timers.size === 0) await came
     else {
       await Promise.race([came, turns(3)])
-      if (world.runtime.queue.size === 0 && world.advance(true) === 'done') return
+      if (world.runtime.queue.size === 0) world.jump()
     }
   }
 }

@@ -41,6 +41,8 @@ export class VirtualBackend implements Backend {
 export interface WorldOptions {
   policy?: Policy | null
   probe?: Probe | null
+  /** The call that made it, for errors. */
+  where?: string
   /** How many switches before the world counts as endless. */
   maxSwitches?: number
 }
@@ -56,13 +58,13 @@ export class World {
     this.runtime.policy = options.policy ?? null
     this.runtime.probe = options.probe ?? null
     this.maxSwitches = options.maxSwitches ?? 5_000_000
-    this.root = spinRoot(this.runtime, body, { name: 'main' }, 'virtual()')
+    this.root = spinRoot(this.runtime, body, { name: 'main' }, options.where)
     this.runtime.main = this.root
   }
 
   /** Runs until the root is dead ('done') or only the outside can go on ('outside'). Jumps over time unless told not to. */
   advance(jump = true): 'done' | 'outside' {
-    const { runtime, backend, root } = this
+    const { runtime, root } = this
     for (;;) {
       while (runtime.queue.size > 0) {
         runtime.loopTurned()
@@ -71,13 +73,18 @@ export class World {
       }
       if (root.state === 'dead') return 'done'
       if (!jump && runtime.external > 0) return 'outside'
-      if (runtime.timers.size > 0) {
-        backend.time = Math.max(backend.time, runtime.timers.next)
-        runtime.timers.fire(backend.time)
-      } else if (runtime.external > 0) return 'outside'
+      if (runtime.timers.size > 0) this.jump()
+      else if (runtime.external > 0) return 'outside'
       else if (isSuspended(root)) root.schedule(undefined)
       else this.refuse('nothing can ever happen here again')
     }
+  }
+
+  /** To the next timer. */
+  jump(): void {
+    const { backend, runtime } = this
+    backend.time = Math.max(backend.time, runtime.timers.next)
+    runtime.timers.fire(backend.time)
   }
 
   private refuse(why: string): never {

@@ -27,18 +27,20 @@ export interface Pace {
 }
 
 /** Runs a body once in `ms` milliseconds, the first time after one period. Ticks missed by a slow body are skipped. */
-export function every(ms: number, body: () => unknown): Op<void> {
+export function every<R>(ms: number, body: () => Returned<R>): Op<void> {
   checkBody(body, 'every()')
   if (checkMs(ms, 'every()') === 0)
     throw new BadArgument('every() needs a period above 0; loop over snooze() instead')
-  return repeatable(() => rounds(body, ms, ms, Infinity, `every(${ms})`))
+  return repeatable(`every(${ms})`, () => rounds(body, ms, ms, Infinity, `every(${ms})`))
 }
 
 /** Runs a body again and again, at most `rate` times a second (or once in `interval` milliseconds), the first time at once. */
-export function throttledLoop(pace: number | Pace, body: () => unknown): Op<void> {
+export function throttledLoop<R>(pace: number | Pace, body: () => Returned<R>): Op<void> {
   checkBody(body, 'throttledLoop()')
   const { interval, count } = readPace(pace, 'throttledLoop()')
-  return repeatable(() => rounds(body, 0, interval, count, `throttledLoop, once in ${interval} ms`))
+  return repeatable('throttledLoop()', () =>
+    rounds(body, 0, interval, count, `throttledLoop, once in ${interval} ms`),
+  )
 }
 
 /** A child that repeats its body, as fast as it can or at a given pace. */
@@ -46,10 +48,7 @@ export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: st
   checkBody(body, 'spinLoop()')
   const { name = body.name || undefined, ...pace } = options
   const isPaced = pace.rate !== undefined || pace.interval !== undefined
-  const { interval, count } = isPaced
-    ? readPace(pace, 'spinLoop()')
-    : { interval: 0, count: pace.count ?? Infinity }
-  checkOptions(pace, ['rate', 'interval', 'count'], 'spinLoop()')
+  const { interval, count } = readPace(isPaced ? pace : { ...pace, interval: 0 }, 'spinLoop()')
   const loop = () => rounds(body, 0, interval, count, 'spinLoop')
   return name === undefined ? spin(loop) : spin(name, loop)
 }
@@ -95,8 +94,9 @@ function readPace(pace: number | Pace, where: string): { interval: number; count
   if ((rate === undefined) === (interval === undefined)) {
     throw new BadArgument(`${where} needs either a rate (rounds a second) or an interval (milliseconds)`)
   }
-  if (rate !== undefined && !(rate > 0))
+  if (rate !== undefined && !(typeof rate === 'number' && rate > 0))
     throw new BadArgument(`${where} needs a rate above 0, got ${show(rate)}`)
-  if (!(count >= 0)) throw new BadArgument(`${where} needs a count of 0 or more, got ${show(count)}`)
+  if (typeof count !== 'number' || !(count >= 0))
+    throw new BadArgument(`${where} needs a count of 0 or more, got ${show(count)}`)
   return { interval: rate !== undefined ? 1000 / rate : checkMs(interval, where), count }
 }

@@ -85,6 +85,6 @@ class Forever extends BaseOp<never> {
 /** Waits so many milliseconds. Without a number it waits for ever, and holds the process while it does. */
 export function sleep(ms: number): Op<void>
 export function sleep(): Op<never>
-export function sleep(ms?: number): Op<void> {
-  return ms === undefined ? new Forever() : new Sleep(checkMs(ms, 'sleep()'))
+export function sleep(...args: [ms?: number]): Op<void> {
+  return args.length === 0 ? new Forever() : new Sleep(checkMs(args[0], 'sleep()'))
 }
