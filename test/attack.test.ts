@@ -588,7 +588,11 @@ describe('wrong input', () => {
       const wrapped: Op<string> = {
         [Symbol.iterator]() {
           const inner = moveOnAfter(5, () => sleep(), 'waited')[Symbol.iterator]()
-          return { next: (value) => inner.next(value) as IteratorResult<Switchpoint, string> }
+          return {
+            next: (value) => inner.next(value) as IteratorResult<Switchpoint, string>,
+            throw: (error) => inner.throw!(error) as IteratorResult<Switchpoint, string>,
+            return: (value) => inner.return!(value as never) as IteratorResult<Switchpoint, string>,
+          }
         },
       }
       assert.equal(yield* spin(() => wrapped), 'waited')

@@ -160,7 +160,7 @@ export function moveOnAfter<R, V>(
   body: (timeout: Timeout) => Returned<R>,
   options: { value: V; grace?: number },
 ): Op<Result<R> | V>
-export function moveOnAfter<R, const V>(
+export function moveOnAfter<R, V>(
   ms: number,
   body: (timeout: Timeout) => Returned<R>,
   value: V,

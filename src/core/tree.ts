@@ -177,7 +177,7 @@ function die(first: Fiber): void {
     fiber._phase = OVER
     if (!fiber.cold?.raw) fiber.runtime.alive--
     unlink(fiber)
-    const heard = tellObservers(fiber, owner === null ? null : owner.host)
+    const heard = tellObservers(fiber, owner === null ? heirOf(fiber) : owner.host)
     fiber.cold?.release(fiber)
     if (fiber.how === ERROR) {
       if (fiber.isIsolated ? heard === NOBODY : heard !== PARENT) bubble(fiber, owner)

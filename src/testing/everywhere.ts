@@ -113,7 +113,9 @@ function runDisturbed(
       )
     }
     world.checkLeaks()
-    const abandoned = world.backend.reports.find((report) => report.kind !== 'unobserved')
+    const abandoned = world.backend.reports.find(
+      ({ kind }) => kind === 'forced' || kind === 'abandoned' || kind === 'uncaught',
+    )
     if (abandoned !== undefined) throw new Error(abandoned.message)
     const { outcome } = world
     if (outcome.type === 'error' && !isExpected(outcome.error, at)) throw outcome.error

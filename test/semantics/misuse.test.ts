@@ -182,8 +182,8 @@ describe('yields', () => {
     [[1, 2], /yielded an array of 2/],
     [new Error('boom'), /yielded Error: boom/],
     [Promise.resolve(), /yielded an object of class Promise.*yield\* until\(promise\)/],
-    [sleep(1), /Add the star: yield\*/],
-    [snooze(), /Add the star: yield\*/],
+    [sleep(1), /yielded sleep\(1\) without the star. Write yield\* sleep\(1\)/],
+    [snooze(), /Write yield\* snooze\(\)/],
   ]
   for (const [thing, message] of things) {
     it(`S69 a yielded thing that is not an op is a BadYield that names it: ${message.source}`, () =>

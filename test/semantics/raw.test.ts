@@ -198,7 +198,7 @@ describe('raw fibers', () => {
       const error = new Error('raised')
       const [a, b] = [new Fiber(body), new Fiber(body)]
       assert.deepEqual(yield* a.stop('v'), { type: 'stopped', value: 'v' })
-      assert.deepEqual(yield* thrownBy(b.raise(error)), error)
+      assert.deepEqual(yield* b.raise(error), { type: 'error', error })
       assert.deepEqual(b.outcome, { type: 'error', error })
     }))
 
