@@ -225,16 +225,16 @@ describe('the live tree', () => {
           try {
             yield* sleep()
           } finally {
-            yield* sleep(5)
+            yield* sleep(60_000)
           }
         })
         yield* sleep(1)
-        const stopping = Fiber.current.children[1]?.stop()
+        Fiber.current.children[1]?.stop()
         yield* sleep(1)
         printTree((printed) => {
           text = printed
         })
-        if (stopping !== undefined) yield* stopping
+        Fiber.current.children[1]?.kill()
       },
       { name: 'app' },
     )
@@ -244,7 +244,7 @@ describe('the live tree', () => {
         'app  running',
         '├─ server  waiting for sleep(60000)',
         '│  └─ connection  waiting for receive()',
-        '└─ stopping  waiting for sleep(5) [unwinding]',
+        '└─ stopping  waiting for sleep(60000) [unwinding]',
       ].join('\n'),
     )
   })

@@ -60,6 +60,7 @@ expectType<Op<number | undefined>>()(moveOnAfter(10, () => half(4)))
 expectType<Op<number | string>>()(moveOnAfter(10, () => half(4), 'too late' as string))
 expectType<Op<number | null>>()(moveOnAfter(10, () => half(4), null))
 expectType<Op<number | string>>()(moveOnAfter(10, () => half(4), { value: 'too late' as string, grace: 5 }))
+expectType<Op<number | undefined>>()(moveOnAfter(10, () => half(4), { grace: 5 }))
 expectType<Op<number>>()(cancelAfter(10, () => half(4)))
 expectType<Op<number>>()(cancelAfter(10, () => half(4), 'too late'))
 expectType<Op<number>>()(cancelAfter(10, () => half(4), RangeError))
@@ -111,6 +112,12 @@ spin(function* () {
 
   const fibers: Fiber<number>[] = [1, 2, 3].map((i) => spin(half, i))
   expectType<number[]>()(yield* Fiber.await(...fibers))
+
+  const mixed = yield* Fiber.select(
+    spin(half, 1),
+    spin(() => 'text'),
+  )
+  expectType<[Fiber<number>, number] | [Fiber<string>, string]>()(mixed)
 
   const [winner, value] = yield* Fiber.select(spin(half, 1), spin(half, 2))
   expectType<Fiber<number>>()(winner)

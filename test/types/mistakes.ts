@@ -1,6 +1,20 @@
 // What must not compile: each line below an expect-error is a mistake people make.
 
-import { every, main, moveOnAfter, type Op, run, scope, sleep, spin, spinLoop, until } from 'polyphony'
+import {
+  ensure,
+  every,
+  Fiber,
+  main,
+  moveOnAfter,
+  type Op,
+  run,
+  scope,
+  sleep,
+  spin,
+  spinLoop,
+  throttledLoop,
+  until,
+} from 'polyphony'
 
 // ---- the forgotten star
 
@@ -74,6 +88,18 @@ spin(async (n: number) => n, 1)
 spin(async function* () {})
 // @ts-expect-error: run
 run(later)
+// @ts-expect-error: the cleanup of ensure
+ensure(() => 1, later)
+// @ts-expect-error: every
+every(5, later)
+// @ts-expect-error: throttledLoop
+throttledLoop(5, later)
+// @ts-expect-error: out of band
+Fiber.outOfBand(later)
+// @ts-expect-error: a raw yield in a loop
+every(5, function* () {
+  yield 5
+})
 // @ts-expect-error: main
 main(later)
 // @ts-expect-error: scope
