@@ -1,6 +1,6 @@
 // What happens when a body yields something that is not the wait of an op.
 
-import { iteratorOf, throwOf } from './body.js'
+import { iteratorOf } from './body.js'
 import { BadYield, show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { describe, SUSPENDED } from './op.js'
@@ -10,8 +10,8 @@ import { force } from './stop.js'
 /** Throws a `BadYield` at the yield: the body may catch it and go on. */
 export function refuseYield(
   fiber: Fiber,
-  generator: Iterator<unknown>,
   result: IteratorResult<unknown>,
+  throwInto: (error: unknown) => IteratorResult<unknown>,
 ): IteratorResult<unknown> {
   const error = badYield(fiber, result)
   if (++fiber.coldRecord().badYields > FORCED_YIELDS) {
@@ -23,7 +23,7 @@ export function refuseYield(
     force(fiber)
   }
   try {
-    return throwOf.call(generator, error)
+    return throwInto(error)
   } catch (thrown) {
     // An iterator that cannot take it (`yield*` of an array) must not hide what went wrong.
     const hidden = thrown instanceof TypeError && thrown.message.includes("does not provide a 'throw' method")

@@ -179,7 +179,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
         result = this.advance(how, value)
         while (!result.done && result !== SUSPENDED && !isForced(fiber)) {
           // S61: a raw yield must not cross the block.
-          result = refuseYield(fiber, this.inner as Iterator<unknown>, result)
+          result = refuseYield(fiber, result, (error) => this.advance(THROW, error))
         }
       } catch (error) {
         return this.thrown(error)
@@ -197,9 +197,10 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
       if (how === NEXT) return nextOf.call(generator, value)
       return how === THROW ? throwOf.call(generator, value) : returnOf.call(generator, value)
     }
-    const op = this.inner as Required<Iterator<unknown>>
+    const op = this.inner as Iterator<unknown>
     if (how === NEXT) return op.next()
-    return how === THROW ? op.throw(value) : op.return(value)
+    if (how === RETURN) return op.return?.(value) ?? { done: true, value }
+    return (op as Required<Iterator<unknown>>).throw(value)
   }
 
   /** The generator of a forced block never lets go: it is dropped, and the block ends (S19). */

@@ -1,7 +1,7 @@
 // Runs one fiber until its next wait. Nobody else touches a fiber's generator.
 
 import { refuseYield } from './badyield.js'
-import { drive, isGenerator, isGeneratorFunction, nextOf, returnOf, startBody } from './body.js'
+import { drive, isGenerator, isGeneratorFunction, nextOf, returnOf, startBody, throwOf } from './body.js'
 import type { Fiber } from './fiber.js'
 import { SUSPENDED, setCurrent } from './op.js'
 import { ABANDONED, ERROR, FORCED, FORCED_YIELDS, LIVE, RUNNING, SIGNAL, VALUE } from './phase.js'
@@ -53,7 +53,7 @@ function settleYield(fiber: Fiber, result: IteratorResult<unknown>): IteratorRes
     if (fiber._phase === FORCED) {
       if (++fiber.coldRecord().forcedYields > FORCED_YIELDS) abandon(fiber)
       result = returnOf.call(generator)
-    } else result = refuseYield(fiber, generator, result)
+    } else result = refuseYield(fiber, result, (error) => throwOf.call(generator, error))
   }
   return result
 }

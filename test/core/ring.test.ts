@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Ring } from '#core/ring'
-import { random } from '../random.js'
+import { random } from '../helpers.js'
 
 const contents = (ring: Ring<number>) => Array.from({ length: ring.size }, (_, i) => ring.at(i))
 

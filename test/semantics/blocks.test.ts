@@ -28,20 +28,11 @@ import {
   type Timeout,
 } from 'polyphony'
 import { explore, failEverywhere, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
+import { thrownBy } from '../helpers.js'
 
 const runtime = (): any => (Fiber.current as any).runtime
 const now = (): number => runtime().now()
 const reports = (): string[] => runtime().backend.reports.map((r: any) => `${r.kind}: ${r.message}`)
-
-/** What an op threw. */
-function* thrownBy(op: Op<unknown>): Routine<unknown> {
-  try {
-    yield* op
-  } catch (error) {
-    return error
-  }
-  return assert.fail('nothing was thrown')
-}
 
 // ---- moveOnAfter
 

@@ -26,11 +26,7 @@ import {
   tap,
 } from 'polyphony'
 import { explore, InjectedFailure, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
-
-function* failAfter(ms: number, error: Error): Routine<never> {
-  yield* sleep(ms)
-  throw error
-}
+import { failAfter, whole } from '../helpers.js'
 
 /** A child that fails while it cleans up. */
 function* failInCleanup(error: Error) {
@@ -40,11 +36,6 @@ function* failInCleanup(error: Error) {
     // biome-ignore lint/correctness/noUnsafeFinally: this is what the tests are about
     throw error
   }
-}
-
-/** An error with everything that it carries in `suppressed`. */
-function whole(error: unknown): unknown[] {
-  return [error, ...suppressedErrors(error).flatMap(whole)]
 }
 
 function errorOf(outcome: Outcome<unknown>): any {

@@ -11,7 +11,6 @@ import {
   isStop,
   moveOnAfter,
   type Op,
-  type Routine,
   run,
   scope,
   sleep,
@@ -19,6 +18,7 @@ import {
   until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
+import { thrownBy } from '../helpers.js'
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
 
@@ -35,16 +35,6 @@ function deferred<T = unknown>() {
 
 /** Lets promises settle and callbacks run. */
 const loopTurns = () => until(new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve))))
-
-/** What an op throws. */
-function* thrownBy(op: Op<unknown>): Routine<any> {
-  try {
-    yield* op
-  } catch (e) {
-    return e
-  }
-  assert.fail('did not throw')
-}
 
 /** Runs `test` and gives the unhandled rejections that came meanwhile. */
 async function unhandled(test: () => Promise<void>): Promise<unknown[]> {

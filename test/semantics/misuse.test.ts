@@ -36,18 +36,9 @@ import {
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
 import { BaseOp, LateOp, settle } from '#core/op'
+import { thrownBy } from '../helpers.js'
 
 const anything = (x: unknown): any => x
-
-/** What an op throws. */
-function* thrownBy(op: Op<unknown>): Routine<any> {
-  try {
-    yield* op
-  } catch (e) {
-    return e
-  }
-  assert.fail('did not throw')
-}
 
 /** The error that a body ends with, in a fiber of its own. */
 function* failureOf(body: () => unknown): Routine<any> {

@@ -2,30 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import {
-  BadState,
-  DeadlockError,
-  Fiber,
-  isStop,
-  type Op,
-  type Routine,
-  receive,
-  sleep,
-  spin,
-  suspend,
-  transfer,
-} from 'polyphony'
+import { BadState, DeadlockError, Fiber, isStop, receive, sleep, spin, suspend, transfer } from 'polyphony'
 import { stopEverywhere, virtual } from 'polyphony/testing'
-
-/** What an op throws. */
-function* thrownBy(op: Op<unknown>): Routine<any> {
-  try {
-    yield* op
-  } catch (e) {
-    return e
-  }
-  assert.fail('did not throw')
-}
+import { thrownBy } from '../helpers.js'
 
 describe('the programs of the article', () => {
   it('S62 main, f1 and f2 switch by hand, and the end of f1 leads back to main', () =>

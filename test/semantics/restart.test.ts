@@ -10,9 +10,7 @@ import {
   type FiberEnd,
   isStop,
   moveOnAfter,
-  type Op,
   type Outcome,
-  type Routine,
   receive,
   receiveAllPending,
   scope,
@@ -23,16 +21,7 @@ import {
   suspend,
 } from 'polyphony'
 import { explore, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
-
-/** What an op throws. */
-function* thrownBy(op: Op<unknown>): Routine<any> {
-  try {
-    yield* op
-  } catch (e) {
-    return e
-  }
-  assert.fail('did not throw')
-}
+import { thrownBy } from '../helpers.js'
 
 const types = (ends: unknown[]) => ends.map((end) => (end as FiberEnd).outcome.type)
 

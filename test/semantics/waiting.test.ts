@@ -9,7 +9,6 @@ import {
   FiberStopped,
   isStop,
   moveOnAfter,
-  type Op,
   type Routine,
   receive,
   shield,
@@ -20,30 +19,11 @@ import {
   suspend,
 } from 'polyphony'
 import { explore, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
+import { failAfter, thrownBy, whole } from '../helpers.js'
 
 function* valueAfter<T>(ms: number, value: T): Routine<T> {
   yield* sleep(ms)
   return value
-}
-
-function* failAfter(ms: number, error: Error): Routine<never> {
-  yield* sleep(ms)
-  throw error
-}
-
-/** What an op throws. */
-function* thrownBy(op: Op<unknown>): Routine<any> {
-  try {
-    yield* op
-  } catch (e) {
-    return e
-  }
-  assert.fail('did not throw')
-}
-
-/** An error with everything that it carries in `suppressed`. */
-function whole(error: unknown): unknown[] {
-  return [error, ...suppressedErrors(error).flatMap(whole)]
 }
 
 describe('await and join', () => {
