@@ -162,12 +162,13 @@ export class Deadline implements TimerNode {
 
 /** The grace of a region is over: says so, and forces it. */
 export function reportOverdue(region: Region, fiber: Fiber): void {
+  const site = region.stopSignal?.site // only in debug mode
   const waiting = fiber.op === null ? 'running' : `waiting for ${describe(fiber.op)}`
   fiber.runtime.report({
     kind: 'forced',
     message:
       `${region === fiber ? fiber.path : `a block of ${fiber.path}`} was forced to end: its grace is over and it was still ${waiting}. ` +
-      'Give it more with {grace}, or make its cleanup shorter.',
+      `Give it more with {grace}, or make its cleanup shorter.${site ? `\nIt was stopped here:\n${site}` : ''}`,
   })
   force(region)
 }
