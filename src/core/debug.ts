@@ -20,16 +20,23 @@ export function callSite(): string {
   Error.stackTraceLimit = 25
   const stack = new Error().stack ?? ''
   Error.stackTraceLimit = limit
+  return userStack(stack.slice(stack.indexOf('\n') + 1))
+}
+
+const here = new URL('..', import.meta.url).href
+/** A stack without the frames of the library and of Node: what the user wrote. */
+export function userStack(stack: string): string {
   return stack
     .split('\n')
-    .slice(1)
     .filter((line) => !isLibraryFrame(line))
     .join('\n')
 }
 
-const here = new URL('..', import.meta.url).href
 function isLibraryFrame(line: string): boolean {
-  return line.includes(here) || /\bnode:/.test(line)
+  return (
+    /^\s+at /.test(line) &&
+    (line.includes(here) || /\bnode:/.test(line) || line.includes('Generator.next (<anonymous>)'))
+  )
 }
 
 const spinSites = new WeakMap<Fiber, string>()
@@ -72,7 +79,7 @@ export function floatingOps(fiber: Fiber): Iterable<Described> {
 export function lengthenStack(error: unknown, fiber: Fiber): void {
   try {
     if (!(error instanceof Error) || typeof error.stack !== 'string') return
-    const lines = error.stack.split('\n').filter((line) => !isLibraryFrame(line))
+    const lines = [userStack(error.stack)]
     for (let f: Fiber | null = fiber; f !== null; f = f.parent) {
       const site = spinSites.get(f)
       if (site) lines.push(`    -- ${f.name} was spun`, site)

@@ -2,6 +2,7 @@
 
 export type { Backend, Report } from './backend.js'
 export { type Body, call, checkBody, type Result, type Returned, repeatable } from './body.js'
+export { userStack } from './debug.js'
 export {
   BadArgument,
   BadState,

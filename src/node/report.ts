@@ -1,6 +1,6 @@
 // What people read when something goes wrong: on stderr, in sentences, with the fiber path.
 
-import { errorFiber, type Report, suppressedErrors } from '../core/index.js'
+import { errorFiber, type Report, suppressedErrors, userStack } from '../core/index.js'
 
 export function printReport(report: Report): void {
   const lines = [`polyphony: ${report.message}`]
@@ -40,7 +40,7 @@ function causeOf(error: unknown): unknown {
 
 function text(error: unknown): string {
   try {
-    if (error instanceof Error) return String(error.stack ?? `${error.name}: ${error.message}`)
+    if (error instanceof Error) return userStack(String(error.stack ?? `${error.name}: ${error.message}`))
     return `thrown: ${JSON.stringify(error)}`
   } catch {
     return 'thrown: something that cannot be shown'
