@@ -44,10 +44,18 @@ function badYield(fiber: Fiber, result: IteratorResult<unknown>): BadYield {
     if (typeof (value as PromiseLike<unknown>).then === 'function') {
       return new BadYield(`${where}. A promise is waited for with: yield* until(promise)`)
     }
-    if (iteratorOf(value) !== undefined) {
+    if (isOp(value)) {
       const op = typeof (value as Described).describe === 'function' ? describe(value as Described) : 'the op'
       return new BadYield(`${fiber.path} yielded ${op} without the star. Write yield* ${op}`)
     }
   }
   return new BadYield(`${where}. Only yield* of an op can wait`)
+}
+
+function isOp(value: object): boolean {
+  try {
+    return iteratorOf(value) !== undefined
+  } catch {
+    return false // its iterator cannot be made now
+  }
 }

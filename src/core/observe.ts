@@ -7,7 +7,7 @@ import { makeOutcome, type Outcome } from './outcome.js'
 import { ABANDONED, DEAD, ERROR, NONE, STOPPED, VALUE, WAITING } from './phase.js'
 import type { Region } from './region.js'
 import { keepError, queueError } from './stop.js'
-import { keepBeside, type Observer, observe, unobserve } from './tree.js'
+import { heirOf, keepBeside, type Observer, observe, unobserve } from './tree.js'
 
 /** Waits for one fiber: the op is itself the node in the list of observers. */
 abstract class ObserveOp<T> extends BaseOp<T> implements Observer {
@@ -22,7 +22,7 @@ abstract class ObserveOp<T> extends BaseOp<T> implements Observer {
   enter(fiber: Fiber): void {
     const { target } = this
     if (target._state === DEAD) {
-      this.answer(fiber)
+      this.answer(fiber, target.how, target.value)
       return
     }
     if (this.watcher !== null) throw enteredTwice(this, this.watcher)
@@ -36,25 +36,20 @@ abstract class ObserveOp<T> extends BaseOp<T> implements Observer {
     unobserve(this.target, this)
   }
 
-  ended(): void {
+  ended(how: number, value: unknown): void {
     const fiber = this.watcher as Fiber
     this.watcher = null
-    this.answer(fiber)
+    this.answer(fiber, how, value)
   }
 
   /** The target is dead: tell the fiber that waits. */
-  protected abstract answer(fiber: Fiber): void
+  protected abstract answer(fiber: Fiber, how: number, value: unknown): void
 }
 
 export class AwaitOp<T> extends ObserveOp<T> {
-  protected answer(fiber: Fiber): void {
-    const { target } = this
-    if (target.how === VALUE) {
-      settle(fiber, this, target.value as T)
-      return
-    }
-    const error = failureOf(target, target.how, target.value)
-    if (error === undefined) settle(fiber, this, target.value as T)
+  protected answer(fiber: Fiber, how: number, value: unknown): void {
+    const error = how === VALUE ? undefined : failureOf(this.target, how, value)
+    if (how === VALUE || error === undefined) settle(fiber, this, value as T)
     else {
       markReceived(error, fiber) // S25: it will not bubble there again
       fail(fiber, this, error)
@@ -66,10 +61,9 @@ export class AwaitOp<T> extends ObserveOp<T> {
 }
 
 export class JoinOp<T> extends ObserveOp<Outcome<T>> {
-  protected answer(fiber: Fiber): void {
-    const { target } = this
-    if (target.how === ERROR) markReceived(target.value, fiber)
-    settle(fiber, this, makeOutcome<T>(target.how, target.value))
+  protected answer(fiber: Fiber, how: number, value: unknown): void {
+    if (how === ERROR) markReceived(value, fiber)
+    settle(fiber, this, makeOutcome<T>(how, value))
   }
   describe(): string {
     return `${this.target.name} to end`
@@ -117,26 +111,27 @@ class Watch implements Observer {
   after: Observer | null = null
   how = NONE
   value: unknown = undefined
-  /** It ended while it was watched. */
-  isFresh = false
+  /** It ended while it was watched, and nobody else was told of its error because the watcher was. */
+  isOurs = false
 
   constructor(
     private readonly op: ManyOp,
     readonly target: Fiber<any, any>,
   ) {}
 
-  ended(): void {
+  ended(how: number, value: unknown): void {
+    const { target, watcher } = this
+    this.isOurs = target.isIsolated || (target.parent ?? heirOf(target)) === watcher
     this.watcher = null
-    this.isFresh = true
-    this.record()
+    this.record(how, value)
     this.op.oneEnded(this)
   }
-  record(): void {
-    this.how = this.target.how
-    this.value = this.target.value
+  record(how: number, value: unknown): void {
+    this.how = how
+    this.value = value
   }
   get failure(): unknown {
-    return failureOf(this.target, this.how, this.value)
+    return this.how === NONE ? undefined : failureOf(this.target, this.how, this.value)
   }
 }
 
@@ -166,7 +161,7 @@ class ManyOp extends BaseOp<Watch | null> {
     }
     this.fiber = fiber
     for (const watch of this.watches) {
-      if (watch.target._state === DEAD) watch.record()
+      if (watch.target._state === DEAD) watch.record(watch.target.how, watch.target.value)
       else this.missing++
     }
     const decided = this.watches.find((watch) => this.decides(watch))
@@ -184,9 +179,8 @@ class ManyOp extends BaseOp<Watch | null> {
   /** The wait is cut: errors that were told to nobody else, because we listened, must not be lost. */
   abort(fiber: Fiber): void {
     this.leave()
-    for (const { target, how, value, isFresh } of this.watches) {
-      const wasOurs = how === ERROR && isFresh && (target.parent === fiber || target.isIsolated)
-      if (wasOurs && markReceived(value, fiber)) keepError(fiber, value)
+    for (const { how, value, isOurs } of this.watches) {
+      if (how === ERROR && isOurs && markReceived(value, fiber)) keepError(fiber, value)
     }
   }
 

@@ -12,7 +12,7 @@ import { BadArgument, BadYield } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, isForced, notInFiber, PASS, REFUSED, strike } from './gate.js'
 import { ABORTING, ERROR, NONE, RUNNABLE, RUNNING, SIGNAL, VALUE, WAITING } from './phase.js'
-import { boundLater } from './stop.js'
+import { boundLater, interrupt } from './stop.js'
 import { emit, tapped } from './tap.js'
 
 declare const brand: unique symbol
@@ -148,6 +148,7 @@ export abstract class LateOp<T> extends BaseOp<T> {
 export function park(fiber: Fiber, gated: number): IteratorResult<Switchpoint, any> {
   if (fiber.how === NONE) {
     fiber._state = WAITING
+    if (fiber.budget <= 0) interrupt(fiber) // a signal may have come while it entered
     return SUSPENDED
   }
   if (gated === PASS) return resume(fiber)

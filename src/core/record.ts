@@ -124,13 +124,19 @@ export abstract class FiberRecord extends Region {
   childDeadline(): number {
     return this.deadline
   }
+  private get hasChildren(): boolean {
+    for (let region: Region | null = this.innermost; region !== null; region = region.outer) {
+      if (region.newest !== null) return true
+    }
+    return false
+  }
   /** @internal Starts counting. A body that still has children may use half of what is left (S18). */
   armDeadline(): void {
     const cold = this.coldRecord()
     if (cold.deadline === null) cold.deadline = new Deadline(this.fiber)
     const now = this.runtime.now()
     const whole = this.deadline
-    const time = this.newest === null ? whole : now + Math.max(0, whole - now) / 2
+    const time = this.hasChildren ? now + Math.max(0, whole - now) / 2 : whole
     if (time >= cold.deadline.forceAt) return
     cold.deadline.forceAt = time
     cold.deadline.arm()

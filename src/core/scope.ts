@@ -6,7 +6,7 @@ import { isStop, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { isForced } from './gate.js'
 import { BaseOp, type Op, type Switchpoint, settle } from './op.js'
-import { FORCED, LIVE } from './phase.js'
+import { FORCED, LIVE, UNWINDING } from './phase.js'
 import { queueError } from './stop.js'
 import { keepBeside, link, stopChildren, unlink } from './tree.js'
 
@@ -90,7 +90,7 @@ export class Scope<T> extends Block<T> {
     if (this.stage === BODY) {
       this.stage = GATHERING
       this.value = value
-      if (this.failures.length > 0) this.endChildren()
+      if (this.failures.length > 0 || this._phase >= UNWINDING) this.endChildren()
     }
     return this.waitForChildren()
   }

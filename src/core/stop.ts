@@ -24,6 +24,9 @@ export function requestStop(fiber: Fiber, stop: Stop): void {
     else interrupt(fiber)
   } else if (fiber._phase < FORCED) {
     tighten(fiber, stop)
+  } else if (fiber._phase === FORCED) {
+    // Its body is at its end; what may still be shortened is the time of its children.
+    fiber.coldRecord().tight = Math.min(fiber.deadline, stop.deadlineFor(fiber))
   } else if (fiber._phase === CLOSING) tightenChildren(fiber, stop)
 }
 

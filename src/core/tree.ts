@@ -44,7 +44,8 @@ export interface Observer {
   watcher: Fiber | null
   before: Observer | null
   after: Observer | null
-  ended(fiber: Fiber): void
+  /** It is dead; `how` and `value` tell how. It may be restarted before the watcher runs. */
+  ended(how: number, value: unknown): void
 }
 
 export function link(fiber: Fiber, owner: Owner): void {
@@ -99,7 +100,6 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
   fiber.value = value
   fiber.cold?.deadline?.disarm()
   fiber.abandonInside()
-  fiber._phase = CLOSING
   const errors = fiber.errors
   fiber.errors = null
   if (errors !== null) {
@@ -109,6 +109,7 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
       else if (tapped) emit('dropped', fiber, error)
     }
   }
+  fiber._phase = CLOSING
   if (fiber.newest === null) {
     die(fiber)
     return
@@ -164,9 +165,9 @@ export function listChildren(owner: Owner): Fiber[] {
 /** The last child is gone and the body is over. A loop, never recursion: trees may be deep. */
 function die(first: Fiber): void {
   for (let fiber: Fiber | null = first; fiber !== null; ) {
-    const owner: Owner | null = fiber.owner
     if (debugging) reportFloating(fiber)
     if (tapped) emit('end', fiber)
+    const owner: Owner | null = fiber.owner
     const reborn = fiber.cold !== null && fiber.cold.restart !== null && canReincarnate(fiber)
     tellMonitors(fiber, reborn)
     if (reborn) {
@@ -175,6 +176,7 @@ function die(first: Fiber): void {
     }
     fiber._state = DEAD
     fiber._phase = OVER
+    if (fiber.cold !== null) fiber.cold.restart = null // an error of the teardown has cancelled it
     if (!fiber.cold?.raw) fiber.runtime.alive--
     unlink(fiber)
     const heard = tellObservers(fiber, owner === null ? heirOf(fiber) : owner.host)
@@ -218,11 +220,12 @@ function tellObservers(fiber: Fiber, parent: Fiber | null): number {
   fiber.lastObserver = null
   while (observer.before !== null) observer = observer.before
   let heard = OTHERS
+  const { how, value } = fiber
   while (observer !== null) {
     if (observer.watcher !== null) {
       if (observer.watcher === parent) heard = PARENT
       observer.before = null
-      observer.ended(fiber)
+      observer.ended(how, value)
     }
     observer = observer.after
   }
@@ -245,7 +248,7 @@ function bubble(fiber: Fiber, owner: Owner | null): void {
 }
 
 /** Who hears of the end of a root: of a raw one whoever transferred to it last, if alive, else main (S62); of an out-of-band one main (S46). */
-function heirOf({ cold, runtime }: Fiber): Fiber | null {
+export function heirOf({ cold, runtime }: Fiber<any, any>): Fiber | null {
   if (cold === null || !(cold.raw || cold.outOfBand)) return null
   const { raw, transferrer } = cold
   return raw && transferrer !== null && transferrer._phase < CLOSING ? transferrer : runtime.main
@@ -303,6 +306,8 @@ export function reincarnate(fiber: Fiber): void {
   fiber.budget = fiber.runtime.freshBudget
   fiber.runtime.push(fiber)
   if (tapped) emit('restart', fiber)
+  const signal = cold.abortSignal
+  if (signal?.aborted) fiber.stop(undefined, { reason: signal.reason }) // S57: as if it had just been spun
 }
 
 function reportFloating(fiber: Fiber): void {

@@ -57,7 +57,7 @@ class Until<T> extends LateOp<T> {
     Promise.resolve(promise).then(
       (value) => {
         if (this.isLatest(fiber, entry)) settle(fiber, this, value)
-        else this.drop(value, fiber)
+        else if (typeof this.source === 'function') this.drop(value, fiber) // of a call of its own
       },
       (error) => {
         if (this.isLatest(fiber, entry)) fail(fiber, this, error)
@@ -76,7 +76,9 @@ class Until<T> extends LateOp<T> {
   private leaveBehind(fiber: Fiber): void {
     if (typeof this.source === 'function') return
     Promise.resolve(this.source).then(
-      (value) => this.drop(value, fiber),
+      (value) => {
+        if (this.entry === 0) this.drop(value, fiber) // nobody has waited for it since
+      },
       () => {},
     )
   }

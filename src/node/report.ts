@@ -19,6 +19,10 @@ export function formatError(error: unknown, indent = '', told = new Set<unknown>
     told.add(cause)
     lines.push(`  caused by: ${text(cause)}`)
   }
+  const inside = error instanceof AggregateError ? error.errors : []
+  inside.forEach((other, i) => {
+    lines.push(`  one of ${inside.length}, no. ${i + 1}:`, formatError(other, '    ', told))
+  })
   const suppressed = suppressedErrors(error)
   suppressed.forEach((other, i) => {
     lines.push(`  suppressed ${i + 1} of ${suppressed.length}:`, formatError(other, '    ', told))

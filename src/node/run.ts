@@ -66,6 +66,10 @@ function rootEnded(fiber: Fiber): void {
  * if there is none, nothing that the others wait for can ever come.
  */
 function loopIsEmpty(): void {
+  process.nextTick(lookAround) // after every other listener to beforeExit: one of them may wake a fiber
+}
+
+function lookAround(): void {
   const roots = [...endings.keys()]
   for (const fiber of roots.filter(isSuspended)) fiber.schedule(undefined)
   if (nodeRuntime().queue.size > 0) {
