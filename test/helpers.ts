@@ -1,7 +1,9 @@
 // What several test files need.
 
 import assert from 'node:assert/strict'
-import { type Op, type Routine, sleep, suppressedErrors } from 'polyphony'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { type Op, type Routine, sleep, snooze, suppressedErrors } from 'polyphony'
 
 /** What an op throws. */
 export function* thrownBy(op: Op<unknown>): Routine<any> {
@@ -31,4 +33,34 @@ export function random(seed: number): () => number {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     return state / 2 ** 32
   }
+}
+
+export interface Ended {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** Runs a program given as text in a process of its own; one that hangs has the code null. */
+export function program(source: string, env: Record<string, string> = {}): Promise<Ended> {
+  const child = spawn(process.execPath, ['--input-type=module', '--max-old-space-size=300', '-e', source], {
+    cwd: fileURLToPath(new URL('../../', import.meta.url)),
+    env: { PATH: process.env.PATH, ...env },
+    timeout: 20_000,
+    killSignal: 'SIGKILL',
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text))
+  child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, stdout, stderr }))
+  })
+}
+
+/** A body that fails at its second turn. */
+export function* failing(message: string): Routine<never> {
+  yield* snooze()
+  throw new Error(message)
 }

@@ -1,9 +1,7 @@
-// Hostile programs. Each of them breaks a promise at the time of writing; the name says which.
+// Hostile programs: the name says which promise they attack.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import {
   Cancel,
   cancelAfter,
@@ -25,32 +23,7 @@ import {
   until,
 } from 'polyphony'
 import { explore, virtual } from 'polyphony/testing'
-
-const root = new URL('../../', import.meta.url)
-
-interface Ended {
-  code: number | null
-  stdout: string
-  stderr: string
-}
-
-/** Runs a program given as text in a process of its own; one that hangs has the code null. */
-function program(source: string, env: Record<string, string> = {}): Promise<Ended> {
-  const child = spawn(process.execPath, ['--input-type=module', '--max-old-space-size=300', '-e', source], {
-    cwd: fileURLToPath(root),
-    env: { PATH: process.env.PATH, ...env },
-    timeout: 5000,
-    killSignal: 'SIGKILL',
-  })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text))
-  return new Promise((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', (code) => resolve({ code, stdout, stderr }))
-  })
-}
+import { failing, program } from './helpers.js'
 
 /** A parent that throws `error` while a child fails in its cleanup: `later` has to be kept beside it. */
 function* failsTwice(error: unknown) {
@@ -64,11 +37,6 @@ function* failsTwice(error: unknown) {
   yield* snooze()
   throw error
 }
-function* failing(message: string) {
-  yield* snooze()
-  throw new Error(message)
-}
-
 describe('the end of a process', { concurrency: 4 }, () => {
   test('S33 a main that went on after quiescence and then waits for nothing is a deadlock, not exit code 0', async () => {
     const { code, stderr } = await program(`

@@ -1,9 +1,7 @@
-// Hostile programs, second round; the name says which promise they attack.
+// Hostile programs, second round.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import {
   Fiber,
   moveOnAfter,
@@ -21,26 +19,7 @@ import {
   until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-
-const root = new URL('../../', import.meta.url)
-
-/** Runs a program given as text in a process of its own. */
-function program(source: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
-    cwd: fileURLToPath(root),
-    env: { PATH: process.env.PATH },
-    timeout: 5000,
-    killSignal: 'SIGKILL',
-  })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text))
-  return new Promise((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', (code) => resolve({ code, stdout, stderr }))
-  })
-}
+import { failing, program } from './helpers.js'
 
 /** What comes first: the end of the promise, or the end of patience. */
 function inTime<T>(promise: Promise<T>): Promise<T | 'hangs'> {
@@ -116,11 +95,6 @@ describe('restart', () => {
       assert.equal(fiber.send('hello'), false)
     }))
 })
-
-function* failing(message: string) {
-  yield* snooze()
-  throw new Error(message)
-}
 
 describe('until', () => {
   /** Raises in the current fiber while it waits. */
