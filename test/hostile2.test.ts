@@ -418,6 +418,15 @@ describe('the end of a process', { concurrency: 2 }, () => {
     assert.equal(stdout, 'hello\n')
   })
 
+  test('S45 a beforeExit listener that starts a timer, which then wakes the fiber, is waited for', async () => {
+    const { code, stdout, stderr } = await program(`
+      import { receive, run } from 'polyphony'
+      const waiting = run(function* () { return yield* receive() })
+      waiting.then((value) => console.log(value), () => console.log('refused'))
+      process.once('beforeExit', () => setTimeout(() => waiting.fiber.send('hello'), 5))`)
+    assert.deepEqual([code, stdout, stderr], [0, 'hello\n', ''])
+  })
+
   test('S45 a main that is woken after all, and returns, exits with 0', async () => {
     const { code, stdout } = await program(`
       import { Fiber, main, receive } from 'polyphony'

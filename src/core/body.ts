@@ -71,7 +71,7 @@ export function checkBody(body: unknown, where: string): void {
 }
 
 /** Calls a plain function that was checked before, without spreading when there is little to spread. */
-export function callBody(body: (...args: any[]) => unknown, args: readonly unknown[]): unknown {
+function callBody(body: (...args: any[]) => unknown, args: readonly unknown[]): unknown {
   switch (args.length) {
     case 0:
       return body()

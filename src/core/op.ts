@@ -145,7 +145,7 @@ export abstract class LateOp<T> extends BaseOp<T> {
 }
 
 /** After `enter`: the answer if there is one already, else the fiber waits. `gated` says whether a turn is due (S50). */
-export function park(fiber: Fiber, gated: number): IteratorResult<Switchpoint, any> {
+function park(fiber: Fiber, gated: number): IteratorResult<Switchpoint, any> {
   if (fiber.how === NONE) {
     fiber._state = WAITING
     if (fiber.budget <= 0) interrupt(fiber) // a signal may have come while it entered
@@ -218,7 +218,7 @@ export function withdraw(fiber: Fiber, isPatient = true): void {
 }
 
 /** Aborts an op; an exception from `abort` never lands in the fiber that happened to cause it (S70). */
-export function abortOp(fiber: Fiber, op: BaseOp<unknown>): void | typeof LATER {
+function abortOp(fiber: Fiber, op: BaseOp<unknown>): void | typeof LATER {
   try {
     return op.abort(fiber)
   } catch (error) {

@@ -76,6 +76,7 @@ function lookAround(): void {
     setImmediate(() => {}) // fibers will run: the loop must not end before
     return
   }
+  if (isBusy()) return // a listener has started something: the loop will be empty again
   const waiting = roots.filter((fiber) => !told.has(fiber))
   const tree = formatTrees(viewTrees(nodeRuntime()))
   for (const fiber of waiting) {
@@ -86,6 +87,11 @@ function lookAround(): void {
     told.add(fiber)
     endings.get(fiber)?.deadlocked(error)
   }
+}
+
+/** Whether something keeps the event loop alive. Standard streams are listed although they do not. */
+function isBusy(): boolean {
+  return process.getActiveResourcesInfo().some((name) => name !== 'TTYWrap' && name !== 'PipeWrap')
 }
 
 /** What `run` returns: a promise of the result that can also be stopped. */

@@ -18,7 +18,7 @@ import {
   viewTrees,
 } from '../core/index.js'
 
-export class VirtualBackend implements Backend {
+class VirtualBackend implements Backend {
   time = 0
   readonly reports: Report[] = []
   /** Called when something from outside made a fiber runnable while nobody drove the world. */
@@ -38,7 +38,7 @@ export class VirtualBackend implements Backend {
   }
 }
 
-export interface WorldOptions {
+interface WorldOptions {
   policy?: Policy | null
   probe?: Probe | null
   /** The call that made it, for errors. */
