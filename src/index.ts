@@ -2,12 +2,13 @@
 //
 //   core/     fibers, the run queue, switchpoints, the stop ladder, the tree, blocks. Knows no I/O and no Node module.
 //             Read op (what a wait is), step (running a fiber), gate and stop (signals), tree (ends), in this order.
+//   view/     the live tree as data and as text
 //   time/     sleep, after, every, throttled loops
 //   interop/  promises
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
 //   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
 //
-// Each room imports only from those above it in this list; testing imports core only.
+// Each room imports only from those above it in this list; testing imports core and view only.
 
 export {
   type Backend,
@@ -25,7 +26,6 @@ export {
   Fiber,
   type FiberEnd,
   FiberStopped,
-  type FiberView,
   isStop,
   type Local,
   moveOnAfter,
@@ -62,3 +62,4 @@ export {
 export { type UntilOptions, until } from './interop/index.js'
 export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
 export { after, every, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'
+export type { FiberView } from './view/index.js'

@@ -7,10 +7,10 @@ export interface Backend {
   now(): number
   /** Something became runnable while nothing ran: call `runtime.turn()` soon. */
   wake(): void
-  /** A batch is over but fibers are still runnable: give the event loop its turn, then call `runtime.turn()`.
+  /** A batch is over but there is more to do: give the event loop its turn, then call `runtime.batch()`.
    * May be asked for again before it has come. */
   yieldTurn(): void
-  /** A turn is over. The next timer is due at `nextTimer` (Infinity: none); call `runtime.ring()` then. */
+  /** A turn is over. The next timer is due at `nextTimer` (Infinity: none); call `runtime.batch()` then. */
   rest(nextTimer: number): void
   /** The number of ops that hold the process (S64) went from 0 to 1 or back. */
   hold(held: boolean): void

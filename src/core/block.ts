@@ -7,14 +7,15 @@
 // while its fiber lives on. Results are handed through unchanged: step knows a genuine wait by identity.
 
 import { refuseYield } from './badyield.js'
-import { checkBody, isGenerator, isGeneratorFunction, nextOf, returnOf, startBody, throwOf } from './body.js'
+import { checkBody, isGenerator, isGeneratorFunction, nextOf, returnOf, runnerOf, throwOf } from './body.js'
 import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadState, carries, Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, isForced, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
-import { current, DONE, enteredTwice, type Op, SUSPENDED, type Switchpoint } from './op.js'
+import { DONE, enteredTwice, type Op, SUSPENDED, type Switchpoint } from './op.js'
 import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, SIGNAL, UNWINDING } from './phase.js'
 import { Region } from './region.js'
+import { baton } from './runqueue.js'
 import { interrupt, reportOverdue } from './stop.js'
 import { SNOOZE } from './suspend.js'
 
@@ -47,7 +48,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     super()
     checkBody(body, where)
     this.grace = grace
-    if (debugging) rememberOp(this, current)
+    if (debugging) rememberOp(this, baton.fiber)
   }
 
   [Symbol.iterator](): this {
@@ -113,7 +114,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
 
   /** The first next(): a switchpoint of its own, then the body begins. */
   private enter(): IteratorResult<Switchpoint, T> {
-    const fiber = current
+    const fiber = baton.fiber
     if (fiber === null) throw notInFiber(this.describe())
     if (debugging) opEntered(this)
     if (this.crossesGate) {
@@ -131,7 +132,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   private unpause(): Fiber {
     this.pausedBy = null
     SNOOZE.next()
-    return current as Fiber
+    return baton.fiber as Fiber
   }
 
   private open(fiber: Fiber): IteratorResult<Switchpoint, T> {
@@ -144,8 +145,11 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     fiber.innermost = this
     this.begin()
     try {
-      this.inner = startBody(this.body, [this.argument()])
-      this.native = isGeneratorFunction(this.body) || isGenerator(this.inner)
+      const { body } = this
+      const returned = body(this.argument())
+      this.native = isGeneratorFunction(body)
+      this.inner = this.native ? (returned as Iterator<unknown>) : runnerOf(returned, body)
+      if (!this.native) this.native = isGenerator(this.inner)
     } catch (error) {
       return this.thrown(error)
     }
@@ -158,7 +162,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
   }
 
   private resume(how: number, value: unknown): IteratorResult<Switchpoint, T> {
-    if (current !== this.fiber) {
+    if (baton.fiber !== this.fiber) {
       throw new BadState(`${this.describe()} of ${this.fiber?.path} was iterated from another fiber (S61)`)
     }
     return this.drive(how, value)

@@ -3,7 +3,8 @@
 
 import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadArgument, show } from './errors.js'
-import { current, type Op, type Routine } from './op.js'
+import type { Op, Routine } from './op.js'
+import { baton } from './runqueue.js'
 
 /** A generator function, or a plain function that returns an `Op` or a result. */
 export type Body<T, A extends unknown[] = []> = (...args: A) => Op<T> | T
@@ -26,10 +27,10 @@ export type Returned<R> =
 /** What running a body gives. */
 export type Result<R> = R extends Op<infer T> ? T : R
 
-const GeneratorFunctionPrototype = Object.getPrototypeOf(function* () {})
+const GeneratorFunction = Object.getPrototypeOf(function* () {}).constructor
 const AsyncFunctionPrototype = Object.getPrototypeOf(async () => {})
 const AsyncGeneratorFunctionPrototype = Object.getPrototypeOf(async function* () {})
-const GeneratorPrototype = GeneratorFunctionPrototype.prototype
+const GeneratorPrototype = GeneratorFunction.prototype.prototype
 
 // Each closure's generators have a hidden class of their own, so `generator.next` would be looked up anew each time.
 // The shared functions, called with the generator as `this`, are not.
@@ -41,7 +42,7 @@ export const returnOf: (this: Iterator<unknown>, value?: unknown) => IteratorRes
   GeneratorPrototype.return
 
 export function isGeneratorFunction(fn: object): boolean {
-  return Object.getPrototypeOf(fn) === GeneratorFunctionPrototype
+  return fn instanceof GeneratorFunction
 }
 
 /** Whether it is a generator that the shared functions can drive. Slow; the kind of the body tells it faster. */
@@ -53,6 +54,7 @@ export function isGenerator(iterator: unknown): iterator is Iterator<unknown> {
 
 /** Refuses at the call what can be seen from the function object alone (S05). */
 export function checkBody(body: unknown, where: string): void {
+  if (typeof body === 'function' && isGeneratorFunction(body)) return
   if (typeof (body as Iterator<unknown> | null | undefined)?.next === 'function') {
     throw new BadArgument(
       `${where} was given what a function* returned. Pass the function itself and its arguments, not its call`,
@@ -70,8 +72,8 @@ export function checkBody(body: unknown, where: string): void {
   }
 }
 
-/** Calls a plain function that was checked before, without spreading when there is little to spread. */
-function callBody(body: (...args: any[]) => unknown, args: readonly unknown[]): unknown {
+/** Calls a body that was checked before, without spreading when there is little to spread. */
+export function callBody(body: (...args: any[]) => unknown, args: readonly unknown[]): unknown {
   switch (args.length) {
     case 0:
       return body()
@@ -98,10 +100,8 @@ export function iteratorOf(value: unknown): Iterator<unknown> | undefined {
   return typeof iterator?.next === 'function' && typeof iterator.throw === 'function' ? iterator : undefined
 }
 
-/** Calls a body. Gives what runs it: its generator, the op that a plain function returned, or its value as a generator. */
-export function startBody(body: (...args: any[]) => unknown, args: readonly unknown[]): Iterator<unknown> {
-  const returned = callBody(body, args)
-  if (isGeneratorFunction(body)) return returned as Iterator<unknown>
+/** What runs a plain body, by what it returned: the iterator of an op, or a generator that gives the value back. */
+export function runnerOf(returned: unknown, body: (...args: any[]) => unknown): Iterator<unknown> {
   return iteratorOf(returned) ?? giveBack(returned, body)
 }
 
@@ -110,7 +110,7 @@ function* giveBack(value: unknown, body: (...args: any[]) => unknown): Routine<u
   if (typeof value === 'object' && typeof (value as PromiseLike<unknown> | null)?.then === 'function') {
     ;(value as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection is nobody's
     throw new BadArgument(
-      `${body.name || 'the body'} in ${current?.path} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
+      `${body.name || 'the body'} in ${baton.fiber?.path} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
         'return until(promise), or write function* and yield* until(promise).',
     )
   }
@@ -131,11 +131,11 @@ export function repeatable<T>(describe: string, make: () => Routine<T>): Op<T> {
       return make()
     },
   }
-  if (debugging) rememberOp(op, current)
+  if (debugging) rememberOp(op, baton.fiber)
   return op
 }
 
 /** Calls a body of either kind inside the current fiber: `yield* call(body, x)`. */
 export function* call<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
-  return (yield* drive(startBody(body, args))) as T
+  return (yield* drive(runnerOf(callBody(body, args), body))) as T
 }

@@ -6,13 +6,14 @@ import { callSite, debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
 import { notInFiber } from './gate.js'
 import { AwaitOp, awaitAll, checkFibers, JoinOp, joinAll, selectFirst } from './observe.js'
-import { current, describe, type Op, type Switchpoint } from './op.js'
+import { describe, type Op, type Switchpoint } from './op.js'
 import { checkGrace, checkName, checkOptions } from './options.js'
 import { makeOutcome, type Outcome } from './outcome.js'
 import * as P from './phase.js'
 import { FiberRecord } from './record.js'
 import type { Region } from './region.js'
 import { Ring } from './ring.js'
+import { baton } from './runqueue.js'
 import type { Runtime } from './runtime.js'
 import { type Spin, spinRoot, spinUnder, stopOnAbort } from './spin.js'
 import { cancelRestart, queueError, requestStop } from './stop.js'
@@ -81,8 +82,8 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** The fiber that runs now. Throws `NotInFiber` outside one. */
   static get current(): Fiber {
-    if (current === null) throw notInFiber('Fiber.current')
-    return current
+    if (baton.fiber === null) throw notInFiber('Fiber.current')
+    return baton.fiber
   }
 
   /** The given name, else the name of the body with the fiber's number. */
@@ -251,7 +252,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     const stop = this.makeStop(undefined, { grace: options.grace, reason: 'restart' }, 'restartWith()')
     const mailbox =
       (options.keepMailbox && (this.cold?.restart?.mailbox ?? this._mailbox)) || new Ring<unknown>()
-    if (this._mailbox !== mailbox) this._mailbox?.clear()
+    if (this._mailbox !== mailbox) this._mailbox = null
     const cold = this.coldRecord()
     cold.restart = { args: options.args, mailbox, stop }
     if (this._state === P.DEAD) {
@@ -277,7 +278,8 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     checkGrace(grace, where)
     const now = this.runtime.now()
     const reason =
-      options.reason ?? (current === null ? 'stopped from outside any fiber' : `stopped by ${current.name}`)
+      options.reason ??
+      (baton.fiber === null ? 'stopped from outside any fiber' : `stopped by ${baton.fiber.name}`)
     return new Stop(value, reason, now, now + grace, false, debugging ? callSite() : undefined)
   }
 

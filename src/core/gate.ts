@@ -8,7 +8,7 @@
 
 import { BadYield, NotInFiber, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { type BaseOp, describe, type Switchpoint } from './op.js'
+import { type BaseOp, describe } from './op.js'
 import { BUDGET, FORCED, LIVE, REQUESTED, SWALLOWS, UNWINDING } from './phase.js'
 import type { Region } from './region.js'
 import { force } from './stop.js'
@@ -33,7 +33,8 @@ export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'
   const runtime = fiber.runtime
   if (runtime.probe !== null) runtime.probe(fiber, op)
   if (isForced(fiber)) return REFUSED
-  strikeIfReachable(fiber)
+  const signal = takeSignal(fiber)
+  if (signal !== null) throw signal
   const unwinding = op.idle ? unwindingRegion(fiber) : null
   if (unwinding !== null) {
     refuse(fiber, unwinding, op)
@@ -48,22 +49,24 @@ export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'
   return TURN
 }
 
-/** Throws what strikes; called when a fiber is resumed by a signal, so there always is something. */
-export function strike(fiber: Fiber): IteratorResult<Switchpoint, any> {
+/** What strikes a fiber that was taken out of its wait; there always is something. */
+export function interruption(fiber: Fiber): unknown {
   fiber.cold?.deadline?.stopWaiting()
-  strikeIfReachable(fiber)
-  throw new BadYield(`${fiber.path} was interrupted by nothing; this is a fault of the library`)
+  return (
+    takeSignal(fiber) ??
+    new BadYield(`${fiber.path} was interrupted by nothing; this is a fault of the library`)
+  )
 }
 
-function strikeIfReachable(fiber: Fiber): void {
+/** What is to be thrown at this switchpoint, null if nothing; whoever asks must throw it. Errors strike first (S26). */
+function takeSignal(fiber: Fiber): unknown {
   const errors = fiber.errors
   if (errors !== null && canRaise(fiber)) {
     const { error } = errors.shift() as { error: unknown }
     if (errors.length === 0) fiber.errors = null
-    throw error
+    return error
   }
-  const target = findTarget(fiber)
-  if (target !== null) throw target.struck()
+  return findTarget(fiber)?.struck() ?? null
 }
 
 /** The region whose signal strikes at this switchpoint, if any. */

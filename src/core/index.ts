@@ -2,7 +2,7 @@
 
 export type { Backend, Report } from './backend.js'
 export { type Body, call, checkBody, type Result, type Returned, repeatable } from './body.js'
-export { userStack } from './debug.js'
+export { opSite, userStack } from './debug.js'
 export {
   BadArgument,
   BadState,
@@ -25,7 +25,6 @@ export { notInFiber } from './gate.js'
 export { createLocal, type Local } from './local.js'
 export {
   BaseOp,
-  current,
   enteredTwice,
   fail,
   LATER,
@@ -38,11 +37,20 @@ export {
 export { checkGrace, checkMs, checkOptions } from './options.js'
 export type { Outcome } from './outcome.js'
 export type { Phase, State } from './phase.js'
+export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
 export { type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
-export { isSuspended, receive, receiveAllPending, snooze, suspend, transfer, tryReceive } from './suspend.js'
+export {
+  isSuspended,
+  receive,
+  receiveAllPending,
+  Snooze,
+  snooze,
+  suspend,
+  transfer,
+  tryReceive,
+} from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
 export type { TimerNode } from './timers.js'
-export { type FiberView, formatTrees, viewFiber, viewTrees } from './view.js'

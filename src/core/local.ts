@@ -5,7 +5,8 @@ import type { Result, Returned } from './body.js'
 import { repeatable } from './body.js'
 import { Fiber } from './fiber.js'
 import { OPEN } from './gate.js'
-import { current, type Op, type Routine } from './op.js'
+import type { Op, Routine } from './op.js'
+import { baton } from './runqueue.js'
 import { Wall } from './timeout.js'
 
 /** A value that each fiber has its own of. */
@@ -31,7 +32,7 @@ export function createLocal<T>(): Local<T | undefined>
 export function createLocal<T>(initial?: T): Local<T | undefined> {
   const local: Local<T | undefined> = {
     get() {
-      const values = current === null ? null : current.locals
+      const values = baton.fiber === null ? null : baton.fiber.locals
       return values?.has(local) ? (values.get(local) as T) : initial
     },
     set(value) {
@@ -52,7 +53,7 @@ function* within<T, R>(local: Local<T>, value: T, body: () => R): Routine<R> {
   const before = local.get()
   local.set(value)
   try {
-    return yield* new Wall<R>(body, OPEN, 'with')
+    return yield* new Wall<R>(body, OPEN, 'with()')
   } finally {
     const values = new Map(fiber.locals)
     if (had) values.set(local, before)

@@ -10,8 +10,9 @@
 import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadArgument, BadYield } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { gate, isForced, notInFiber, PASS, REFUSED, strike } from './gate.js'
+import { gate, interruption, isForced, notInFiber, PASS, REFUSED } from './gate.js'
 import { ABORTING, ERROR, NONE, RUNNABLE, RUNNING, SIGNAL, VALUE, WAITING } from './phase.js'
+import { baton } from './runqueue.js'
 import { boundLater, interrupt } from './stop.js'
 import { emit, tapped } from './tap.js'
 
@@ -40,12 +41,6 @@ export const DONE: IteratorReturnResult<any> = { done: true, value: undefined }
 /** `abort` answers this when the op cannot end at once (work in a thread pool): the fiber waits for it (S35). */
 export const LATER = Symbol('later')
 
-/** The fiber that runs now. Only `step` and `turn` set it. */
-export let current: Fiber | null = null
-export function setCurrent(fiber: Fiber | null): void {
-  current = fiber
-}
-
 /**
  * The base of every op. A subclass gives `enter`, `abort` and `describe`.
  * An op that is always woken through its fiber may be a shared object without state;
@@ -56,7 +51,7 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
   declare readonly idle: boolean
 
   constructor() {
-    if (debugging) rememberOp(this, current)
+    if (debugging) rememberOp(this, baton.fiber)
   }
 
   /** Registers the wait. May settle at once; throws only before it has registered anything. */
@@ -76,9 +71,12 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
   }
 
   next(): IteratorResult<Switchpoint, T> {
-    const fiber = current
+    const fiber = baton.fiber
     if (fiber === null) throw notInFiber(describe(this))
-    if (fiber.op !== null) return reenter(fiber, this)
+    if (fiber.op !== null) {
+      if (resume(fiber, this)) return DONE
+      throw DONE.value
+    }
     if (debugging) opEntered(this)
     const gated = --fiber.budget < 0 ? gate(fiber, this) : PASS
     if (gated === REFUSED) return SUSPENDED
@@ -94,13 +92,13 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
 
   /** The library never calls it: a generator that waits here is driven by hand. */
   throw(error: unknown): IteratorResult<Switchpoint, T> {
-    if (current?.op === this) dropOp(current, this)
+    if (baton.fiber?.op === this) dropOp(baton.fiber, this)
     throw error
   }
 
   /** Only `step` and forced blocks may call it; anything else iterates the op by hand (S69). */
   return(value?: unknown): IteratorResult<Switchpoint, any> {
-    const fiber = current
+    const fiber = baton.fiber
     if (fiber !== null && fiber.op === this) {
       if (fiber._state !== RUNNING) throw misused(fiber, this)
       forget(fiber)
@@ -151,29 +149,27 @@ function park(fiber: Fiber, gated: number): IteratorResult<Switchpoint, any> {
     if (fiber.budget <= 0) interrupt(fiber) // a signal may have come while it entered
     return SUSPENDED
   }
-  if (gated === PASS) return resume(fiber)
+  if (gated === PASS) {
+    if (resume(fiber, fiber.op as BaseOp<unknown>)) return DONE
+    throw DONE.value
+  }
   fiber.runtime.push(fiber)
   return SUSPENDED
 }
 
-/** The fiber runs again in the op it waited in: gives the answer or throws what strikes. */
-export function resume(fiber: Fiber): IteratorResult<Switchpoint, any> {
-  const { how, value } = fiber
-  fiber.op = null
-  fiber.how = NONE
-  fiber.value = undefined
-  if (how === VALUE) {
-    DONE.value = value
-    return DONE
+/**
+ * The fiber runs again in the op it waited in. True: DONE has the answer. False: DONE has what the caller must throw;
+ * thrown in `next` itself, because most of what a throw costs is the depth of the stack below the generator.
+ */
+export function resume(fiber: Fiber, op: BaseOp<unknown>): boolean {
+  if (fiber.op !== op || fiber._state !== RUNNING) {
+    DONE.value = misused(fiber, op)
+    return false
   }
-  if (how === ERROR) throw value
-  return strike(fiber)
-}
-
-/** `next()` while the fiber already has an op: a resume, or an op iterated by something other than `yield*`. */
-export function reenter(fiber: Fiber, op: BaseOp<unknown>): IteratorResult<Switchpoint, any> {
-  if (fiber.op === op && fiber._state === RUNNING) return resume(fiber)
-  throw misused(fiber, op)
+  const { how, value } = fiber
+  forget(fiber)
+  DONE.value = how === SIGNAL ? interruption(fiber) : value
+  return how === VALUE
 }
 
 /** The op that `fiber` waits for has an answer. False if it came too late. */

@@ -31,6 +31,7 @@ export abstract class FiberRecord extends Region {
   /** @internal To be thrown at the next switchpoints, in order of arrival (S26). */
   errors: { error: unknown; fromChild: boolean }[] | null = null
   /** @internal */ owner: Owner | null = null
+  /** @internal The next in the run queue. */ behind: Fiber | null = null
   /** @internal */ older: Fiber<any, any> | null = null
   /** @internal */ newer: Fiber<any, any> | null = null
   /** @internal */ lastObserver: Observer | null = null

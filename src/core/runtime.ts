@@ -9,9 +9,9 @@ import { debugging } from './debug.js'
 import { show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import type { BaseOp } from './op.js'
-import { current, DONE, setCurrent } from './op.js'
+import { DONE } from './op.js'
 import { BUDGET, RUNNABLE } from './phase.js'
-import { Ring } from './ring.js'
+import { Baton, changeBaton, RunQueue } from './runqueue.js'
 import { step } from './step.js'
 import { emit, tapped } from './tap.js'
 import { type TimerNode, Timers } from './timers.js'
@@ -43,7 +43,7 @@ export interface RuntimeStats {
 }
 
 /** Chooses a runnable fiber; the queue is not empty. */
-export type Policy = (queue: Ring<Fiber>) => Fiber
+export type Policy = (queue: RunQueue) => Fiber
 
 /** Called at each switchpoint by the testing room; may throw. */
 export type Probe = (fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'>) => void
@@ -53,7 +53,7 @@ export const runtimes = new Set<Runtime>()
 
 export class Runtime {
   readonly backend: Backend
-  readonly queue = new Ring<Fiber>(64)
+  queue = new RunQueue()
   readonly timers = new Timers()
   /** The fibers at the top of their trees. */
   readonly roots = new Set<Fiber>()
@@ -118,11 +118,11 @@ export class Runtime {
 
   /** Runs fibers until the queue is empty or the batch is spent. Called by the backend. */
   turn(): void {
-    const outer = current
+    const outer = changeBaton(new Baton())
     this.awake = true
     this.turning = true
     this.turns++
-    const { queue } = this
+    const queue = (this.queue = this.queue.renew())
     this.lastCheck = this.backend.now()
     this.batchStart += this.lastCheck - this.lastEnd // time between turns is not ours
     try {
@@ -133,11 +133,11 @@ export class Runtime {
         if (++this.switches >= this.nextCheck && this.isSpent()) break
       }
     } finally {
-      setCurrent(outer)
+      changeBaton(outer)
       DONE.value = undefined
       this.turning = false
       this.lastEnd = this.backend.now()
-      this.awake = queue.size > 0
+      this.awake = queue.size > 0 || this.timers.next <= this.lastEnd
       if (this.awake) this.backend.yieldTurn()
       this.backend.rest(this.timers.next)
     }
@@ -153,19 +153,14 @@ export class Runtime {
     }
   }
 
-  /** The event loop has had its turn: a new batch begins. Called by the backend from a fresh callback of the loop. */
-  loopTurned(): void {
+  /** The event loop has had its turn: a new batch, which begins with timers that are due. Called by the backend. */
+  batch(): void {
     this.batchEnd = this.switches + BATCH_STEPS
     this.nextCheck = this.switches + 1
     this.stride = 1
     this.batchStart = this.lastEnd = this.backend.now()
-  }
-
-  /** The timer that `rest` asked for has come. */
-  ring(): void {
-    this.loopTurned()
     try {
-      this.timers.fire(this.batchStart)
+      this.timers.fire(this.batchStart, BATCH_STEPS)
     } finally {
       this.turn() // whatever happens, the clock goes on
     }

@@ -4,10 +4,10 @@ import { checkBody, type Result, type Returned } from './body.js'
 import { BadArgument, BadState, show } from './errors.js'
 import { Fiber } from './fiber.js'
 import { notInFiber } from './gate.js'
-import { current } from './op.js'
 import { checkGrace, checkName, checkOptions } from './options.js'
 import { FORCED } from './phase.js'
 import type { Region } from './region.js'
+import { baton } from './runqueue.js'
 import type { Runtime } from './runtime.js'
 import { emit, tapped } from './tap.js'
 import { link, type Owner } from './tree.js'
@@ -45,8 +45,8 @@ const NO_ARGS: readonly unknown[] = []
  * ```
  */
 export const spin = function spin(first: unknown, ...rest: unknown[]): Fiber {
-  if (current === null) throw notInFiber('spin()')
-  return spinUnder(current, first, rest)
+  if (baton.fiber === null) throw notInFiber('spin()')
+  return spinUnder(baton.fiber, first, rest)
 } as Spin
 
 /** `spin` for a given parent. */
@@ -90,7 +90,7 @@ function spawn(
   const { runtime } = parent
   const fiber = new Fiber(body, args, runtime, parent)
   if (name !== undefined) fiber.givenName = name
-  link(fiber, parent === current ? innermostOwner(parent) : parent)
+  link(fiber, parent === baton.fiber ? innermostOwner(parent) : parent)
   runtime.alive++
   if (tapped) emit('spin', fiber)
   runtime.push(fiber)

@@ -1,17 +1,27 @@
 // Runs one fiber until its next wait. Nobody else touches a fiber's generator.
 
 import { refuseYield } from './badyield.js'
-import { drive, isGenerator, isGeneratorFunction, nextOf, returnOf, startBody, throwOf } from './body.js'
+import {
+  callBody,
+  drive,
+  isGenerator,
+  isGeneratorFunction,
+  nextOf,
+  returnOf,
+  runnerOf,
+  throwOf,
+} from './body.js'
 import type { Fiber } from './fiber.js'
-import { SUSPENDED, setCurrent } from './op.js'
+import { SUSPENDED } from './op.js'
 import { ABANDONED, ERROR, FORCED, FORCED_YIELDS, LIVE, RUNNING, SIGNAL, VALUE } from './phase.js'
+import { baton } from './runqueue.js'
 import { endUnstarted } from './stop.js'
 import { emit, tapped } from './tap.js'
 import { bodyEnded } from './tree.js'
 
 /** Gives a runnable fiber its turn. */
 export function step(fiber: Fiber): void {
-  setCurrent(fiber)
+  baton.fiber = fiber
   fiber._state = RUNNING
   if (tapped) emit('unblock', fiber)
   try {
@@ -41,8 +51,13 @@ function start(fiber: Fiber): boolean {
     endUnstarted(fiber)
     return false
   }
-  const inner = startBody(fiber.body, fiber.args)
-  fiber.generator = isGeneratorFunction(fiber.body) || isGenerator(inner) ? inner : drive(inner)
+  const { body } = fiber
+  const returned = callBody(body, fiber.args)
+  if (isGeneratorFunction(body)) fiber.generator = returned as Iterator<unknown>
+  else {
+    const runner = runnerOf(returned, body)
+    fiber.generator = isGenerator(runner) ? runner : drive(runner)
+  }
   return true
 }
 

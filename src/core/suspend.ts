@@ -6,18 +6,22 @@ import { debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, notInFiber, REFUSED } from './gate.js'
-import { BaseOp, current, type Op, reenter, SUSPENDED, type Switchpoint, settle } from './op.js'
+import { BaseOp, DONE, type Op, resume, SUSPENDED, type Switchpoint, settle } from './op.js'
 import { CLOSING, DEAD, ERROR, LIVE, NONE, VALUE, WAITING } from './phase.js'
 import { FiberRecord } from './record.js'
 import { Ring } from './ring.js'
+import { baton } from './runqueue.js'
 import { emit, tapped } from './tap.js'
 
-class Snooze extends BaseOp<void> {
+export class Snooze extends BaseOp<void> {
   // The hottest op of all has its own copy of next(): it never waits, so it needs no enter.
   override next(): IteratorResult<Switchpoint, void> {
-    const fiber = current
+    const fiber = baton.fiber
     if (fiber === null) throw notInFiber('snooze()')
-    if (fiber.op !== null) return reenter(fiber, this)
+    if (fiber.op !== null) {
+      if (resume(fiber, this)) return DONE
+      throw DONE.value
+    }
     if (debugging) opEntered(this)
     if (--fiber.budget < 0 && gate(fiber, this) === REFUSED) return SUSPENDED
     fiber.op = this
@@ -131,16 +135,16 @@ export function receive<M = any>(): Op<M> {
 
 /** The next message if there is one, else undefined. Never waits. */
 export function tryReceive<M = any>(): M | undefined {
-  if (current === null) throw notInFiber('tryReceive()')
-  const mailbox = current._mailbox
+  if (baton.fiber === null) throw notInFiber('tryReceive()')
+  const mailbox = baton.fiber._mailbox
   return mailbox === null || mailbox.size === 0 ? undefined : (mailbox.shift() as M)
 }
 
 /** All messages that are there. Never waits. */
 export function receiveAllPending<M = any>(): M[] {
-  if (current === null) throw notInFiber('receiveAllPending()')
+  if (baton.fiber === null) throw notInFiber('receiveAllPending()')
   const found: M[] = []
-  const mailbox = current._mailbox
+  const mailbox = baton.fiber._mailbox
   while (mailbox !== null && mailbox.size > 0) found.push(mailbox.shift() as M)
   return found
 }

@@ -26,11 +26,11 @@ abstract class Limit<T> extends Block<T> implements Timeout {
     protected readonly ms: number,
     body: (...args: any[]) => unknown,
     grace: number | undefined,
-    private readonly what: string,
+    where: string,
   ) {
-    super(body, grace, `${what}()`)
-    checkMs(ms, `${what}()`)
-    checkGrace(grace, `${what}()`)
+    super(body, grace, where)
+    checkMs(ms, where)
+    checkGrace(grace, where)
   }
 
   /** The time is up. */
@@ -38,9 +38,6 @@ abstract class Limit<T> extends Block<T> implements Timeout {
 
   protected override argument(): Timeout {
     return this
-  }
-  override describe(): string {
-    return `${this.what}(${this.ms})`
   }
   override get isTimed(): boolean {
     return true
@@ -90,10 +87,13 @@ class MoveOn<T> extends Limit<T> {
     grace: number | undefined,
     private readonly value: unknown,
   ) {
-    super(ms, body, grace, 'moveOnAfter')
+    super(ms, body, grace, 'moveOnAfter()')
+  }
+  override describe(): string {
+    return `moveOnAfter(${this.ms})`
   }
   protected expire(): void {
-    this.request(`moveOnAfter(${this.ms}) timed out`)
+    this.request(`${this.describe()} timed out`)
   }
   protected override returned(value: unknown): IteratorResult<Switchpoint, T> {
     const struck = this.wasStruck
@@ -115,8 +115,11 @@ class CancelAfter<T> extends Limit<T> {
     body: (...args: any[]) => unknown,
     private readonly given: ErrorLike | undefined,
   ) {
-    super(ms, body, undefined, 'cancelAfter')
+    super(ms, body, undefined, 'cancelAfter()')
     checkError(given)
+  }
+  override describe(): string {
+    return `cancelAfter(${this.ms})`
   }
   protected override begin(): void {
     this.error = null
@@ -170,17 +173,16 @@ export function moveOnAfter(
   body: (timeout: Timeout) => any,
   valueOrOptions?: unknown,
 ): Op<unknown> {
-  const { value, grace } = moveOnOptions(valueOrOptions)
-  return new MoveOn(ms, body, grace, value)
+  return isMoveOnOptions(valueOrOptions)
+    ? new MoveOn(ms, body, valueOrOptions.grace, valueOrOptions.value)
+    : new MoveOn(ms, body, undefined, valueOrOptions)
 }
 
-/** A plain value, or an object that has nothing but `value` and `grace`. */
-function moveOnOptions(given: unknown): { value?: unknown; grace?: number } {
-  if (typeof given === 'object' && given !== null) {
-    const keys = Object.keys(given)
-    if (keys.length > 0 && keys.every((key) => key === 'value' || key === 'grace')) return given
-  }
-  return { value: given }
+/** Any value may be given plainly, but for an object that has nothing but `value` and `grace`. */
+function isMoveOnOptions(given: unknown): given is { value?: unknown; grace?: number } {
+  if (typeof given !== 'object' || given === null) return false
+  const keys = Object.keys(given)
+  return keys.length > 0 && keys.every((key) => key === 'value' || key === 'grace')
 }
 
 /**
@@ -202,11 +204,11 @@ export class Wall<T> extends Block<T> {
     wall: number,
     private readonly what: string,
   ) {
-    super(body, undefined, `${what}()`)
+    super(body, undefined, what)
     this.wall = wall
   }
   override describe(): string {
-    return `${this.what}()`
+    return this.what
   }
   protected override get crossesGate(): boolean {
     return this.wall !== HOLD
@@ -215,7 +217,7 @@ export class Wall<T> extends Block<T> {
 
 /** Holds stops, and the expiry of outer blocks, until the body is over or a deadline passes. Not errors. */
 export function shield<R>(body: () => Returned<R>): Op<Result<R>> {
-  return new Wall<Result<R>>(body, SHIELD, 'shield')
+  return new Wall<Result<R>>(body, SHIELD, 'shield()')
 }
 
 /**
@@ -237,14 +239,14 @@ function* ensuring<T>(body: () => Op<T> | T, cleanup: () => unknown): Routine<T>
   let failure: unknown
   let value: T | undefined
   try {
-    value = yield* new Wall<T>(body, OPEN, 'ensure')
+    value = yield* new Wall<T>(body, OPEN, 'ensure()')
   } catch (error) {
     failed = true
     failure = error
   } finally {
     let isCut = true // stays so when the cleanup is answered by return()
     try {
-      yield* new Wall(cleanup as () => any, HOLD, 'ensure')
+      yield* new Wall(cleanup as () => any, HOLD, 'ensure()')
       isCut = false
     } catch (error) {
       isCut = false

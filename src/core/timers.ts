@@ -43,11 +43,10 @@ export class Timers {
     if (last.index === index) this.up(last, index)
   }
 
-  /** Fires every timer that is due. */
-  fire(now: number): void {
-    for (;;) {
-      const node = this.heap[0]
-      if (node === undefined || node.time > now) return
+  /** Fires the timers that are due, but not more than `most`. */
+  fire(now: number, most = Infinity): void {
+    for (let fired = 0; fired < most && this.next <= now; fired++) {
+      const node = this.heap[0] as TimerNode
       this.remove(node)
       node.fire()
     }

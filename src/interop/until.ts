@@ -3,8 +3,8 @@
 
 import {
   BadArgument,
+  baton,
   checkOptions,
-  current,
   enteredTwice,
   type Fiber,
   fail,
@@ -42,7 +42,7 @@ class Until<T> extends LateOp<T> {
     try {
       return super.next()
     } finally {
-      if (this.entry === 0 && current !== null) this.leaveBehind(current)
+      if (this.entry === 0 && baton.fiber !== null) this.leaveBehind(baton.fiber)
     }
   }
 

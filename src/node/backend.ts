@@ -15,20 +15,19 @@ export class NodeBackend implements Backend {
   private isYielding = false
   private keepAlive: NodeJS.Timeout | null = null
   private readonly turn: () => void
-  private readonly turnFromLoop: () => void
+  private readonly immediate: () => void
   private readonly ring: () => void
 
   constructor(runtime: Runtime) {
     this.turn = () => runtime.turn()
-    this.turnFromLoop = () => {
+    this.immediate = () => {
       this.isYielding = false
-      runtime.loopTurned()
-      runtime.turn()
+      runtime.batch()
     }
     this.ring = () => {
       this.armedFor = Infinity
       this.timeout = null
-      runtime.ring()
+      runtime.batch()
     }
   }
 
@@ -43,7 +42,7 @@ export class NodeBackend implements Backend {
   yieldTurn(): void {
     if (this.isYielding) return
     this.isYielding = true
-    setImmediate(this.turnFromLoop)
+    setImmediate(this.immediate)
   }
 
   /** On cancel the timer stays armed, it only lets go of the process: most time-outs never fire. */

@@ -5,8 +5,6 @@ import {
   DeadlockError,
   type Fiber,
   FiberStopped,
-  type FiberView,
-  formatTrees,
   isSuspended,
   type Outcome,
   type Result,
@@ -14,8 +12,8 @@ import {
   Runtime,
   type RuntimeStats,
   spinRoot,
-  viewTrees,
 } from '../core/index.js'
+import { type FiberView, formatTrees, viewTrees } from '../view/index.js'
 import { NodeBackend } from './backend.js'
 
 let shared: Runtime | undefined

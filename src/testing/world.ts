@@ -6,7 +6,6 @@ import {
   DeadlockError,
   type Fiber,
   FiberStopped,
-  formatTrees,
   isSuspended,
   type Outcome,
   type Policy,
@@ -15,8 +14,8 @@ import {
   type Report,
   Runtime,
   spinRoot,
-  viewTrees,
 } from '../core/index.js'
+import { formatTrees, viewTrees } from '../view/index.js'
 
 class VirtualBackend implements Backend {
   time = 0
@@ -67,8 +66,7 @@ export class World {
     const { runtime, root } = this
     for (;;) {
       while (runtime.queue.size > 0) {
-        runtime.loopTurned()
-        runtime.turn()
+        runtime.batch()
         if (runtime.stats().switches > this.maxSwitches) this.refuse('this world goes on for ever')
       }
       if (root.state === 'dead') return 'done'

@@ -1,6 +1,15 @@
 // Waiting for time to pass. A sleep is its own node in the heap of timers: one object for the whole wait.
 
-import { BaseOp, checkMs, enteredTwice, type Fiber, type Op, settle, type TimerNode } from '../core/index.js'
+import {
+  BaseOp,
+  checkMs,
+  enteredTwice,
+  type Fiber,
+  type Op,
+  Snooze,
+  settle,
+  type TimerNode,
+} from '../core/index.js'
 
 export class Sleep extends BaseOp<void> implements TimerNode {
   time = 0
@@ -57,13 +66,9 @@ export class Tick extends Sleep {
 }
 ;(Tick.prototype as { idle: boolean }).idle = true
 
-/** The switchpoint of a round that is due already: always ready, so that only its budget makes a loop let others run. */
-class NextRound extends BaseOp<void> {
-  enter(fiber: Fiber): void {
-    settle(fiber, this, undefined)
-  }
-  abort(): void {}
-  describe(): string {
+/** The switchpoint of a round that is due already: others run first, and it is refused in cleanup (S17). */
+class NextRound extends Snooze {
+  override describe(): string {
     return 'the next round'
   }
 }

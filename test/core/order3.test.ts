@@ -61,8 +61,7 @@ describe('S49 the run queue is FIFO', () => {
       yield* Fiber.current.joinChildren()
       while (deep < 100) yield* snooze()
     })
-    runtime.loopTurned()
-    runtime.turn()
+    runtime.batch()
     assert.equal(deep, 100)
     assert.equal(backend.yields, 0)
     runtime.close()
@@ -105,8 +104,7 @@ describe('S49 the length of a batch', () => {
     const batches: number[] = []
     for (let i = 0; i < 3; i++) {
       const before = steps
-      runtime.loopTurned()
-      runtime.turn()
+      runtime.batch()
       batches.push(steps - before)
     }
     assert.equal(backend.yields, 3)

@@ -1,9 +1,6 @@
 // The live tree, as data and as text.
 
-import { opSite } from './debug.js'
-import type { Fiber } from './fiber.js'
-import type { Phase, State } from './phase.js'
-import type { Runtime } from './runtime.js'
+import { type Fiber, opSite, type Phase, type Runtime, type State } from '../core/index.js'
 
 /** How many levels are drawn. */
 const MAX_DEPTH = 100
@@ -27,7 +24,7 @@ export function viewTrees(runtime: Runtime): FiberView[] {
 }
 
 /** One tree. A list of work, not recursion: trees may be deep. */
-export function viewFiber(root: Fiber): FiberView {
+function viewFiber(root: Fiber): FiberView {
   const top = viewOne(root)
   const work: [Fiber, FiberView][] = [[root, top]]
   for (let next = work.pop(); next !== undefined; next = work.pop()) {

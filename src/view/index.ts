@@ -1,0 +1,3 @@
+// The live tree of fibers, as data and as text.
+
+export { type FiberView, formatTrees, viewTrees } from './tree.js'
