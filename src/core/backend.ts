@@ -20,7 +20,10 @@ export interface Backend {
 
 /** A thing that happened which the program should hear about. */
 export interface Report {
+  /** What it is about. */
   readonly kind: 'forced' | 'abandoned' | 'unobserved' | 'uncaught' | 'slow' | 'floating'
+  /** A sentence for people. */
   readonly message: string
+  /** The error, if it is about one. */
   readonly error?: unknown
 }

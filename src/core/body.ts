@@ -6,7 +6,7 @@ import { BadArgument, show } from './errors.js'
 import type { Op, Routine } from './op.js'
 import { baton } from './runqueue.js'
 
-/** A generator function, or a plain function that returns an `Op` or a result. */
+/** What can be run as a fiber or in a block: a generator function, or a plain function that returns an `Op` or a value (S05). */
 export type Body<T, A extends unknown[] = []> = (...args: A) => Op<T> | T
 
 declare const refused: unique symbol

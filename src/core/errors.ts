@@ -3,50 +3,152 @@
 
 import type { Fiber } from './fiber.js'
 
-/** The base of every error that the library makes. `code` is stable, `message` is for people. */
+/**
+ * The base of every error that the library makes.
+ *
+ * ```ts
+ * try {
+ *   sleep(-1)
+ * } catch (error) {
+ *   if (error instanceof PolyphonyError) console.log(error.code) // BAD_ARGUMENT
+ * }
+ * ```
+ */
 export class PolyphonyError extends Error {
+  /** Stable: what programs look at. The message is for people. */
   readonly code: string = 'POLYPHONY'
   override get name(): string {
     return this.constructor.name
   }
 }
 
-/** Thrown into a block by `cancelAfter`, and into a fiber by `fiber.cancel()`. An ordinary, catchable error. */
+/**
+ * What `cancelAfter` throws into its block, and `fiber.cancel()` into a fiber: an ordinary error that may be caught.
+ *
+ * ```ts
+ * try {
+ *   yield* cancelAfter(100, () => sleep(1000))
+ * } catch (error) {
+ *   console.log(error instanceof Cancel) // true
+ * }
+ * ```
+ */
 export class Cancel extends PolyphonyError {
   override readonly code = 'CANCEL'
 }
 
-/** What `await()` throws when the awaited fiber was stopped without a value. It never means that you are being stopped. */
+/**
+ * What `await()` throws when the awaited fiber was stopped without a value (S31). It never means that you are being stopped.
+ *
+ * ```ts
+ * const fiber = spin(() => sleep(1000))
+ * fiber.stop()
+ * try {
+ *   yield* fiber
+ * } catch (error) {
+ *   console.log(error instanceof FiberStopped) // true
+ * }
+ * ```
+ */
 export class FiberStopped extends PolyphonyError {
   override readonly code = 'FIBER_STOPPED'
 }
 
-/** Nothing that a fiber waits for can ever come. */
+/**
+ * Nothing that a fiber waits for can ever come (S32, S33).
+ *
+ * ```ts
+ * try {
+ *   yield* Fiber.current // waits for itself
+ * } catch (error) {
+ *   console.log(error instanceof DeadlockError) // true
+ * }
+ * ```
+ */
 export class DeadlockError extends PolyphonyError {
   override readonly code = 'DEADLOCK'
 }
 
-/** Something that needs a fiber was used outside one. */
+/**
+ * Something that needs a fiber was used outside one.
+ *
+ * ```ts
+ * import { NotInFiber, spin } from 'polyphony'
+ *
+ * try {
+ *   spin(() => {}) // who would be its parent? main() and run() make the first fiber
+ * } catch (error) {
+ *   console.log(error instanceof NotInFiber)
+ * }
+ * ```
+ *
+ * ```text
+ * true
+ * ```
+ */
 export class NotInFiber extends PolyphonyError {
   override readonly code = 'NOT_IN_FIBER'
 }
 
-/** A body yielded something that is not an op, or an op was iterated by something other than `yield*`. */
+/**
+ * A body yielded something that is not an op, or an op was iterated by something other than `yield*` (S69).
+ *
+ * ```ts
+ * try {
+ *   const [nothing] = sleep(10) // should be: yield* sleep(10)
+ * } catch (error) {
+ *   console.log(error instanceof BadYield) // true
+ * }
+ * ```
+ */
 export class BadYield extends PolyphonyError {
   override readonly code = 'BAD_YIELD'
 }
 
-/** An argument of the wrong kind, named together with what is allowed. */
+/**
+ * An argument of the wrong kind, named together with what is allowed.
+ *
+ * ```ts
+ * try {
+ *   every(0, () => {})
+ * } catch (error) {
+ *   console.log(error instanceof BadArgument) // true
+ * }
+ * ```
+ */
 export class BadArgument extends PolyphonyError {
   override readonly code = 'BAD_ARGUMENT'
 }
 
-/** A call that makes no sense at this moment, such as restarting main or attaching in a cycle. */
+/**
+ * A call that makes no sense at this moment, such as restarting main or attaching in a cycle.
+ *
+ * ```ts
+ * try {
+ *   Fiber.current.attachTo(Fiber.current)
+ * } catch (error) {
+ *   console.log(error instanceof BadState) // true
+ * }
+ * ```
+ */
 export class BadState extends PolyphonyError {
   override readonly code = 'BAD_STATE'
 }
 
-/** Wraps something thrown that is not an object (`throw 'oops'`), so that it can travel the tree; `cause` is the thing. */
+/**
+ * Wraps something thrown that is not an object (`throw 'oops'`), so that it can travel up the tree; `cause` is the thing.
+ *
+ * ```ts
+ * const fiber = spin(function* () {
+ *   throw 'oops'
+ * })
+ * try {
+ *   yield* fiber
+ * } catch (error) {
+ *   console.log((error as NonErrorThrown).cause) // oops
+ * }
+ * ```
+ */
 export class NonErrorThrown extends PolyphonyError {
   override readonly code = 'NON_ERROR_THROWN'
   constructor(value: unknown, where: string) {
@@ -55,10 +157,24 @@ export class NonErrorThrown extends PolyphonyError {
 }
 
 /**
- * The signal that a stop throws into a fiber or a block. A light object without a stack, never an Error:
- * making a stack would cost more than the whole stop. One Stop is shared by all children of a parent.
+ * The signal that a stop throws into a fiber or a block. A light object without a stack, never an `Error`:
+ * making a stack would cost more than the whole stop. All children of a parent that are stopped together share one.
+ *
+ * ```ts
+ * const fiber = spin(function* () {
+ *   try {
+ *     yield* sleep(1000)
+ *   } catch (thrown) {
+ *     if (isStop(thrown)) console.log(thrown.message) // being stopped: too slow
+ *     throw thrown
+ *   }
+ * })
+ * yield* snooze()
+ * yield* fiber.stop('bye', { reason: 'too slow' })
+ * ```
  */
 export class Stop {
+  /** As errors have one, for those who print it. */
   readonly name = 'Stop'
   constructor(
     /** The value given to `stop(value)`. */
@@ -83,19 +199,30 @@ export class Stop {
     this.value = other.value
     this.reason = other.reason
   }
+  /** The reason, in a sentence. */
   get message(): string {
     return `being stopped: ${typeof this.reason === 'string' ? this.reason : show(this.reason)}`
   }
+  /** `Stop: ` and the message. */
   toString(): string {
     return `Stop: ${this.message}`
   }
 }
 
 /**
- * Tells a stop apart from an error in a `catch`. Rethrow it when you have cleaned up.
+ * Tells a stop apart from an error in a `catch`. Rethrow it when you have cleaned up (S17).
  *
  * ```ts
- * try { yield* work() } catch (e) { if (isStop(e)) throw e; log(e) }
+ * const fiber = spin(function* () {
+ *   try {
+ *     yield* sleep(1000)
+ *   } catch (thrown) {
+ *     if (isStop(thrown)) throw thrown
+ *     console.log('an ordinary error') // never printed
+ *   }
+ * })
+ * yield* snooze()
+ * console.log(yield* fiber.stop()) // { type: 'stopped', value: undefined }
  * ```
  */
 export function isStop(thrown: unknown): thrown is Stop {
@@ -126,7 +253,20 @@ interface Facts {
 }
 const facts = new WeakMap<object, Facts>()
 
-/** The fiber that an error came from: the first one whose body it left. */
+/**
+ * The fiber that an error came from: the first one whose body it left (S24).
+ *
+ * ```ts
+ * const parser = spin('parser', function* () {
+ *   throw new Error('bad input')
+ * })
+ * try {
+ *   yield* parser
+ * } catch (error) {
+ *   console.log(errorFiber(error)?.name) // parser
+ * }
+ * ```
+ */
 export function errorFiber(error: unknown): Fiber | undefined {
   return typeof error === 'object' && error !== null ? facts.get(error)?.fiber : undefined
 }
@@ -169,7 +309,20 @@ export function suppress(first: unknown, later: unknown): boolean {
   }
 }
 
-/** The later errors that this one outshone, if any (S22). */
+/**
+ * The later errors that this one outshone, if any (S22).
+ *
+ * ```ts
+ * function* failing(what: string) {
+ *   throw new Error(what)
+ * }
+ * try {
+ *   yield* ensure(() => failing('the work failed'), () => failing('so did the cleanup'))
+ * } catch (error) {
+ *   console.log(suppressedErrors(error).map(String)) // [ 'Error: so did the cleanup' ]
+ * }
+ * ```
+ */
 export function suppressedErrors(error: unknown): readonly unknown[] {
   try {
     const list = (error as { suppressed?: unknown } | null | undefined)?.suppressed

@@ -23,11 +23,15 @@ import { childLeft, link, type Owner, reincarnate, stopChildren, unlink } from '
 
 /** What `monitor()` sends to the mailbox of its caller when the fiber ends. */
 export interface FiberEnd {
+  /** Tells it apart from other messages. */
   readonly type: 'end'
+  /** Who has ended. */
   readonly fiber: Fiber
+  /** How it ended. */
   readonly outcome: Outcome<unknown>
 }
 
+/** How a fiber is to be stopped. */
 export interface StopOptions {
   /** Milliseconds that cleanup may wait before it is forced (S18). */
   grace?: number
@@ -48,14 +52,30 @@ const NO_ARGS: readonly unknown[] = []
 
 /**
  * A running generator in the tree. `spin` makes one; `new Fiber(body)` makes a raw one that belongs to nobody and
- * runs only when somebody transfers to it.
+ * runs only when somebody transfers to it (S62). `T` is its value, `M` types the messages it is sent.
  *
  * ```ts
- * const fiber = spin(function* () { yield* sleep(10); return 42 })
+ * const fiber = spin('answer', function* () {
+ *   yield* sleep(10)
+ *   return 42
+ * })
+ * console.log(fiber.state) // runnable
  * console.log(yield* fiber) // 42
+ * console.log(fiber.state) // dead
  * ```
  */
 export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
+  /**
+   * Makes a raw fiber. The first `transfer` or `schedule` runs it, and that value is the body's argument (S62).
+   *
+   * ```ts
+   * const here = Fiber.current
+   * const echo = new Fiber(function* (word: string) {
+   *   for (;;) word = yield* transfer<string>(here, word.toUpperCase())
+   * })
+   * console.log(yield* transfer(echo, 'ping')) // PING
+   * ```
+   */
   constructor(body: (value: any) => Op<T> | T)
   /** @internal */
   constructor(
@@ -102,11 +122,12 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return names.reverse().join(' > ')
   }
 
+  /** Whether it is the fiber of `main()`. */
   get isMain(): boolean {
     return this.runtime.main === this
   }
 
-  /** `'runnable' | 'running' | 'waiting' | 'dead'` */
+  /** What it is doing now: `'runnable' | 'running' | 'waiting' | 'dead'`. */
   get state(): P.State {
     return P.STATES[this._state] as P.State
   }
@@ -136,7 +157,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return this.op === null || this._state !== P.WAITING ? undefined : describe(this.op)
   }
 
-  /** An AbortSignal that fires when this fiber is asked to stop. Made at the first look. */
+  /** An AbortSignal that fires when this fiber is asked to stop (S57). Made at the first look. */
   get signal(): AbortSignal {
     const cold = this.coldRecord()
     if (cold.controller === null) {
@@ -146,6 +167,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return cold.controller.signal
   }
 
+  /** The fiber it belongs to; null for the root of a tree. */
   get parent(): Fiber | null {
     return this.owner === null ? null : this.owner.host
   }
@@ -166,23 +188,47 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return new AwaitOp<T>(this)
   }
 
-  /** Waits for the end: gives the value, throws the error, or throws `FiberStopped` if it was stopped without a value. */
+  /** Waits for the end: gives the value, throws the error, or throws `FiberStopped` if it was stopped without a value (S31). */
   await(): Op<T> {
     return new AwaitOp<T>(this)
   }
 
-  /** Waits for the end and tells how it was. Never throws. */
+  /**
+   * Waits for the end and tells how it was. Never throws (S31).
+   *
+   * ```ts
+   * const fiber = spin(() => sleep(1000))
+   * fiber.stop('enough')
+   * console.log(yield* fiber.join()) // { type: 'stopped', value: 'enough' }
+   * ```
+   */
   join(): Op<Outcome<T>> {
     return new JoinOp<T>(this)
   }
 
-  /** Results in argument order. On the first error the rest are stopped and awaited, then it is thrown. */
+  /**
+   * Waits for all of them: results in argument order. On the first error the rest are stopped and awaited, then it is thrown (S31).
+   *
+   * ```ts
+   * const [a, b] = yield* Fiber.await(spin(() => 1), spin(() => 'two'))
+   * console.log(a, b) // 1 two
+   * ```
+   */
   static await<F extends readonly Fiber<any, any>[]>(...fibers: F): Op<Results<F>> {
     checkFibers(fibers, 'Fiber.await()')
     return repeatable('Fiber.await()', () => awaitAll(fibers)) as Op<any>
   }
 
-  /** The first of them to end, as `[fiber, value]`. Throws if that one failed. Stops nobody. */
+  /**
+   * The first of them to end, as `[fiber, value]`. Throws if that one failed. Stops nobody (S37).
+   *
+   * ```ts
+   * const slow = spin('slow', () => sleep(100))
+   * const quick = spin('quick', () => sleep(10))
+   * const [winner] = yield* Fiber.select(slow, quick)
+   * console.log(winner.name) // quick
+   * ```
+   */
   static select<F extends readonly Fiber<any, any>[]>(...fibers: F): Op<Selected<F>> {
     checkFibers(fibers, 'Fiber.select()')
     return repeatable('Fiber.select()', () => selectFirst(fibers)) as Op<any>
@@ -190,7 +236,22 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   // ---- ending it
 
-  /** Ends it in order: cleanup runs and may wait. The outcome is `stopped(value)`. `yield*` the result to see it through. */
+  /**
+   * Ends it in order: cleanup runs and may wait (S11, S16). The outcome is `stopped` with the value. `yield*` the result to see it through.
+   *
+   * ```ts
+   * const fiber = spin(function* () {
+   *   try {
+   *     yield* sleep(1000)
+   *   } finally {
+   *     yield* sleep(10)
+   *     console.log('cleaned up') // cleaned up
+   *   }
+   * })
+   * yield* snooze()
+   * console.log(yield* fiber.stop('enough')) // { type: 'stopped', value: 'enough' }
+   * ```
+   */
   stop(value?: unknown, options: StopOptions = {}): Op<Outcome<T>> {
     const stop = this.makeStop(value, options, 'stop()')
     cancelRestart(this, stop)
@@ -203,18 +264,33 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return this.stop(undefined, options)
   }
 
-  /** Ends it at once: only synchronous cleanup still runs. */
+  /** Ends it at once: only synchronous cleanup still runs (S19). */
   kill(): Op<Outcome<T>> {
     return this.stop(undefined, { grace: 0, reason: 'killed' })
   }
 
-  /** Throws an error at its current switchpoint. An ordinary error: it may be caught. */
+  /**
+   * Throws an error at its current switchpoint. An ordinary error: it may be caught (S67).
+   *
+   * ```ts
+   * const fiber = spin(function* () {
+   *   try {
+   *     yield* sleep(1000)
+   *   } catch (error) {
+   *     return `survived ${(error as Error).message}`
+   *   }
+   * })
+   * yield* snooze()
+   * fiber.raise('a shock')
+   * console.log(yield* fiber) // survived a shock
+   * ```
+   */
   raise(error?: ErrorLike): Op<Outcome<T>> {
     this.throwInto(makeError(error, Error, `raised in ${this.path}`))
     return this.seenThrough()
   }
 
-  /** Throws `Cancel`, or the error given, at its current switchpoint. */
+  /** Throws `Cancel`, or the error given, at its current switchpoint (S67). */
   cancel(error?: ErrorLike): Op<Outcome<T>> {
     this.throwInto(makeError(error, Cancel, `${this.path} was cancelled`))
     return this.seenThrough()
@@ -240,6 +316,17 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   /**
    * Ends it with its children, then runs its body again: the same handle, a new incarnation (S41).
    * Arguments, if given, replace the old ones. The mailbox is emptied now; later messages reach the new incarnation.
+   *
+   * ```ts
+   * function* search(word: string) {
+   *   yield* sleep(20)
+   *   return `found ${word}`
+   * }
+   * const fiber = spin(search, 'cat')
+   * yield* sleep(5)
+   * fiber.restart('dog')
+   * console.log(yield* fiber, fiber.incarnation) // found dog 2
+   * ```
    */
   restart(...args: unknown[]): this {
     return this.restartWith(args.length > 0 ? { args } : {})
@@ -285,22 +372,51 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   // ---- resuming it
 
-  /** Wakes it from `suspend` or `transfer` with a value; an Error is thrown there. False if it waits for something else. */
+  /**
+   * Wakes it from `suspend` or `transfer` with a value; an Error is thrown there. False if it waits for something else (S63).
+   *
+   * ```ts
+   * const fiber = spin(() => suspend())
+   * yield* snooze()
+   * fiber.schedule('good morning')
+   * console.log(yield* fiber) // good morning
+   * ```
+   */
   schedule(value?: unknown): boolean {
     return wake(this, value, false)
   }
 
-  /** Like `schedule`, at the head of the run queue. */
+  /** Like `schedule`, at the head of the run queue (S51). */
   scheduleWithPriority(value?: unknown): boolean {
     return wake(this, value, true)
   }
 
-  /** Puts a message into its mailbox. False if it is dead: the message is counted, not kept (S39). */
+  /**
+   * Puts a message into its mailbox. Never waits. False if it is dead: the message is counted, not kept (S38, S39).
+   *
+   * ```ts
+   * const echo = spin(function* () {
+   *   return yield* receive()
+   * })
+   * console.log(echo.send('hello')) // true
+   * console.log(yield* echo) // hello
+   * console.log(echo.send('anybody?')) // false
+   * ```
+   */
   send(message: M): boolean {
     return deliver(this, message)
   }
 
-  /** Its end, of every incarnation, will arrive in the caller's mailbox as `{type: 'end', fiber, outcome}`. */
+  /**
+   * From now on its end, of every incarnation, arrives in the caller's mailbox as a `FiberEnd`.
+   *
+   * ```ts
+   * const worker = spin('worker', () => 'done')
+   * worker.monitor()
+   * const end: FiberEnd = yield* receive()
+   * console.log(end.fiber.name, end.outcome) // worker { type: 'value', value: 'done' }
+   * ```
+   */
   monitor(): void {
     const watcher = Fiber.current
     if (this._state === P.DEAD) {
@@ -315,6 +431,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     own.monitoring.add(this)
   }
 
+  /** Ends what `monitor()` began. */
   unmonitor(): void {
     this.cold?.monitors?.delete(Fiber.current)
     Fiber.current.cold?.monitoring?.delete(this)
@@ -327,7 +444,15 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return ((first: any, ...rest: any[]) => spinUnder(this, first, rest)) as Spin
   }
 
-  /** Runs a body as a root fiber outside the tree, at the head of the run queue; its errors go to main (S46). */
+  /**
+   * Runs a body as a root fiber outside the tree, at the head of the run queue; its errors go to main (S46).
+   *
+   * ```ts
+   * spin(() => console.log('second')) // second
+   * Fiber.outOfBand(() => console.log('first')) // first
+   * yield* snooze()
+   * ```
+   */
   static outOfBand<R>(body: () => Returned<R>): Fiber<Result<R>> {
     const options = { outOfBand: true, name: 'outOfBand' }
     return spinRoot(Fiber.current.runtime, body, options, 'Fiber.outOfBand()') as Fiber<Result<R>>
@@ -356,7 +481,20 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return this
   }
 
-  /** Gives it to the root of its tree, so that it outlives its parent (S07). */
+  /**
+   * Gives it to the root of its tree, so that it outlives its parent (S07).
+   *
+   * ```ts
+   * const late = yield* spin(function* () {
+   *   const child = spin(function* () {
+   *     yield* sleep(10)
+   *     return 'still here'
+   *   })
+   *   return child.detach()
+   * })
+   * console.log(yield* late) // still here
+   * ```
+   */
   detach(): this {
     let root: Fiber = this
     while (root.parent !== null) root = root.parent
@@ -371,7 +509,15 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     }
   }
 
-  /** Waits until all present children are dead; gives their outcomes, oldest first. */
+  /**
+   * Waits until all present children are dead; gives their outcomes, oldest first (S02).
+   *
+   * ```ts
+   * spin(() => 1)
+   * spin(() => 2)
+   * console.log(yield* Fiber.current.joinChildren()) // [ { type: 'value', value: 1 }, { type: 'value', value: 2 } ]
+   * ```
+   */
   joinChildren(): Op<Outcome<unknown>[]> {
     return repeatable('joinChildren()', () => joinAll(this.children))
   }

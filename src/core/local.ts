@@ -20,11 +20,14 @@ export interface Local<T> {
 }
 
 /**
- * Makes a fiber-local value.
+ * Makes a fiber-local value: a child starts with its parent's, and what either sets after that is its own (S56).
  *
  * ```ts
- * const requestId = createLocal('none')
- * yield* requestId.with('r-1', () => handle(request))
+ * const user = createLocal('nobody')
+ * yield* user.with('ada', function* () {
+ *   console.log(yield* spin(() => user.get())) // ada
+ * })
+ * console.log(user.get()) // nobody
  * ```
  */
 export function createLocal<T>(initial: T): Local<T>

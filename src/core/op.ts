@@ -23,14 +23,24 @@ export interface Switchpoint {
 }
 
 /**
- * Something a fiber can wait for: `const value = yield* op`.
- * What a generator function returns is an `Op` too, so functions that wait compose like any others.
+ * Something a fiber can wait for: `const value = yield* op`. What a generator function returns is an `Op` too, so functions
+ * that wait compose like any others (S08).
  */
 export interface Op<T> {
   [Symbol.iterator](): Iterator<Switchpoint, T, unknown>
 }
 
-/** A body's own type, for annotations: `function* fetchUser(id: string): Routine<User>`. */
+/**
+ * What a generator function that waits returns, for annotations.
+ *
+ * ```ts
+ * function* twice(n: number): Routine<number> {
+ *   yield* sleep(10)
+ *   return 2 * n
+ * }
+ * console.log(yield* twice(21)) // 42
+ * ```
+ */
 export type Routine<T> = Generator<Switchpoint, T, unknown>
 
 /** The result object that says "this fiber waits". Known by identity, so that nothing else can pass for it. */

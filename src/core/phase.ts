@@ -7,6 +7,7 @@ export const RUNNING = 1
 export const WAITING = 2
 export const DEAD = 3
 export const STATES = ['runnable', 'running', 'waiting', 'dead'] as const
+/** What a fiber is doing now. */
 export type State = (typeof STATES)[number]
 
 // Phase: how far the end of a region (a fiber or a block) has come. See "Phases" in docs/semantics.md.
@@ -26,6 +27,7 @@ export const CLOSING = 4
 /** Nothing is left. */
 export const OVER = 5
 export const PHASES = ['live', 'requested', 'unwinding', 'forced', 'closing', 'dead'] as const
+/** How far the end of a fiber has come (S15). */
 export type Phase = (typeof PHASES)[number]
 
 /** How: what `value` means. While alive it is the answer to the current op, after the body it is the outcome. */

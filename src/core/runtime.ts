@@ -27,18 +27,25 @@ const SLOW_STEP_MS = 100
 export interface RuntimeStats {
   /** Fibers that are not dead, raw ones aside. */
   readonly fibers: number
+  /** Fibers that are runnable and wait for their turn. */
   readonly runQueue: number
+  /** Timers that are set: sleeps, time limits, deadlines. */
   readonly timers: number
   /** Ops that hold the process: they wait for the outside (S64). */
   readonly pendingOps: number
+  /** How often a fiber was resumed. */
   readonly switches: number
+  /** How many batches have run (S49). */
   readonly turns: number
   /** Messages to dead fibers (S39). */
   readonly deadLetters: number
-  /** Idle ops refused while unwinding (S17), regions forced (S19), fibers abandoned (S19), reports made. */
+  /** Idle ops refused while unwinding (S17). */
   readonly refused: number
+  /** Fibers and blocks that were forced to end (S19). */
   readonly forced: number
+  /** Fibers that were abandoned (S19). */
   readonly abandoned: number
+  /** Reports made to the backend. */
   readonly reports: number
 }
 

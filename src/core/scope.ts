@@ -147,13 +147,20 @@ export class Scope<T> extends Block<T> {
 }
 
 /**
- * Runs a body, then waits for every fiber spun inside it. The first error stops the others and is thrown here.
+ * Runs a body, then waits for every fiber spun inside it. The first error stops the others and is thrown here (S28).
  *
  * ```ts
  * yield* scope(function* () {
- *   spin(download, 'a')
- *   spin(download, 'b')
- * }) // both are done here, or none runs any more
+ *   spin(function* () {
+ *     yield* sleep(20)
+ *     console.log('one') // one
+ *   })
+ *   spin(function* () {
+ *     yield* sleep(10)
+ *     console.log('two') // two
+ *   })
+ * })
+ * console.log('both are done') // both are done
  * ```
  */
 export function scope<R>(body: () => Returned<R>): Op<Result<R>> {

@@ -12,6 +12,7 @@ import type { Runtime } from './runtime.js'
 import { emit, tapped } from './tap.js'
 import { link, type Owner } from './tree.js'
 
+/** What `spin` may be told about the new fiber. */
 export interface SpinOptions {
   /** Shown in trees and reports. */
   name?: string
@@ -38,10 +39,18 @@ export interface Spin {
 const NO_ARGS: readonly unknown[] = []
 
 /**
- * Starts a child of the current fiber and returns it at once; the body runs later.
+ * Starts a child of the current fiber and returns it at once; the body runs later (S05). A name or options may come
+ * first, the arguments of the body come last.
  *
  * ```ts
- * const worker = spin('worker', function* (n: number) { yield* sleep(n) }, 100)
+ * function* work(ms: number) {
+ *   yield* sleep(ms)
+ *   return `${ms} ms later`
+ * }
+ * const plain = spin(work, 10)
+ * const named = spin('worker', work, 20)
+ * const patient = spin({ name: 'patient', grace: 30_000 }, work, 30)
+ * console.log(yield* Fiber.await(plain, named, patient)) // [ '10 ms later', '20 ms later', '30 ms later' ]
  * ```
  */
 export const spin = function spin(first: unknown, ...rest: unknown[]): Fiber {

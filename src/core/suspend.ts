@@ -37,7 +37,15 @@ export class Snooze extends BaseOp<void> {
 }
 export const SNOOZE = new Snooze()
 
-/** Lets every other runnable fiber run, then goes on. */
+/**
+ * Lets every other runnable fiber run, then goes on.
+ *
+ * ```ts
+ * spin(() => console.log('meanwhile')) // meanwhile
+ * yield* snooze()
+ * console.log('later') // later
+ * ```
+ */
 export function snooze(): Op<void> {
   return debugging ? new Snooze() : SNOOZE
 }
@@ -53,7 +61,15 @@ class Suspend extends BaseOp<any> {
 ;(Suspend.prototype as { idle: boolean }).idle = true
 const SUSPEND = new Suspend()
 
-/** Waits until somebody calls `fiber.schedule(value)`, and returns that value. */
+/**
+ * Waits until somebody calls `fiber.schedule(value)`, and returns that value (S63).
+ *
+ * ```ts
+ * const me = Fiber.current
+ * after(10, () => me.schedule('time to get up'))
+ * console.log(yield* suspend()) // time to get up
+ * ```
+ */
 export function suspend<T = unknown>(): Op<T> {
   return debugging ? new Suspend() : SUSPEND
 }
@@ -88,7 +104,18 @@ class Transfer extends Suspend {
   }
 }
 
-/** Parks this fiber, runs `fiber` next, and returns what is transferred or scheduled back (S62). */
+/**
+ * Parks this fiber, runs `fiber` next, and returns what is transferred or scheduled back (S62).
+ *
+ * ```ts
+ * const here = Fiber.current
+ * const counter = new Fiber(function* () {
+ *   for (let n = 1; ; n++) yield* transfer(here, n)
+ * })
+ * console.log(yield* transfer(counter)) // 1
+ * console.log(yield* transfer(counter)) // 2
+ * ```
+ */
 export function transfer<T = unknown>(fiber: Fiber<any, any>, value?: unknown): Op<T> {
   if (!(fiber instanceof FiberRecord)) throw new BadArgument(`transfer() needs a fiber, got ${show(fiber)}`)
   return new Transfer(fiber, value)
@@ -128,19 +155,45 @@ class Receive extends BaseOp<any> {
 ;(Receive.prototype as { idle: boolean }).idle = true
 const RECEIVE = new Receive()
 
-/** Waits for a message to this fiber. Messages of one sender arrive in the order they were sent (S38). */
+/**
+ * Waits for a message to this fiber. Messages of one sender arrive in the order they were sent (S38).
+ *
+ * ```ts
+ * const greeter = spin(function* () {
+ *   console.log(`hello ${yield* receive<string>()}`) // hello world
+ * })
+ * greeter.send('world')
+ * yield* greeter
+ * ```
+ */
 export function receive<M = any>(): Op<M> {
   return debugging ? new Receive() : RECEIVE
 }
 
-/** The next message if there is one, else undefined. Never waits. */
+/**
+ * The next message if there is one, else undefined. Never waits.
+ *
+ * ```ts
+ * Fiber.current.send('a letter')
+ * console.log(tryReceive()) // a letter
+ * console.log(tryReceive()) // undefined
+ * ```
+ */
 export function tryReceive<M = any>(): M | undefined {
   if (baton.fiber === null) throw notInFiber('tryReceive()')
   const mailbox = baton.fiber._mailbox
   return mailbox === null || mailbox.size === 0 ? undefined : (mailbox.shift() as M)
 }
 
-/** All messages that are there. Never waits. */
+/**
+ * All messages that are there. Never waits.
+ *
+ * ```ts
+ * for (const n of [1, 2, 3]) Fiber.current.send(n)
+ * console.log(receiveAllPending()) // [ 1, 2, 3 ]
+ * console.log(receiveAllPending()) // []
+ * ```
+ */
 export function receiveAllPending<M = any>(): M[] {
   if (baton.fiber === null) throw notInFiber('receiveAllPending()')
   const found: M[] = []

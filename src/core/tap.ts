@@ -4,8 +4,8 @@
 import type { Fiber } from './fiber.js'
 
 /**
- * spin: a fiber was made. schedule: it became runnable. unblock: its turn began. block: it waits, `detail` is the op.
- * end: it is dead. The others are notes of things that would otherwise go unseen.
+ * What happened to a fiber. spin: it was made. schedule: it became runnable. unblock: its turn began. block: it waits, and
+ * `detail` is the op. end: it is dead. The others are notes of things that would otherwise go unseen.
  */
 export type TapEvent =
   | 'spin'
@@ -23,6 +23,7 @@ export type TapEvent =
   | 'dropped'
   | 'deadLetter'
 
+/** What `tap` calls at every event. It must not throw; one that does is reported (S70). */
 export type TapListener = (event: TapEvent, fiber: Fiber, detail?: unknown) => void
 
 /** True while someone listens. Read it before calling `emit`. */
@@ -34,7 +35,11 @@ let emitting = false
  * Listens to everything that happens to fibers. Returns a function that ends the listening.
  *
  * ```ts
- * const untap = tap((event, fiber) => console.error(event, fiber.name))
+ * const seen: string[] = []
+ * const untap = tap((event, fiber) => seen.push(`${event} ${fiber.name}`))
+ * spin('worker', () => {})
+ * untap()
+ * console.log(seen) // [ 'spin worker', 'schedule worker' ]
  * ```
  */
 export function tap(listener: TapListener): () => void {

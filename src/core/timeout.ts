@@ -147,10 +147,11 @@ class CancelAfter<T> extends Limit<T> {
 
 /**
  * Runs a body for at most `ms` milliseconds. When the time is up the block is stopped, with its cleanup, and `value`
- * is returned. The body receives a handle with `reset()`, `extend(ms)` and `remaining`.
+ * is returned (S65, S66). The body receives a handle with `reset()`, `extend(ms)` and `remaining`.
  *
  * ```ts
- * const line = yield* moveOnAfter(1000, () => receive(), 'nothing came')
+ * const answer = yield* moveOnAfter(1000, () => receive(), 'nothing came')
+ * console.log(answer) // nothing came
  * ```
  */
 export function moveOnAfter<R>(
@@ -187,7 +188,15 @@ function isMoveOnOptions(given: unknown): given is { value?: unknown; grace?: nu
 
 /**
  * Runs a body for at most `ms` milliseconds. When the time is up, `Cancel` (or the error, class or message given) is
- * thrown inside it: an ordinary error that may be caught.
+ * thrown inside it: an ordinary error that may be caught (S66).
+ *
+ * ```ts
+ * try {
+ *   yield* cancelAfter(1000, () => receive(), 'no answer')
+ * } catch (error) {
+ *   console.log((error as Error).message) // no answer
+ * }
+ * ```
  */
 export function cancelAfter<R>(
   ms: number,
@@ -215,17 +224,42 @@ export class Wall<T> extends Block<T> {
   }
 }
 
-/** Holds stops, and the expiry of outer blocks, until the body is over or a deadline passes. Not errors. */
+/**
+ * Holds stops, and the expiry of outer blocks, until the body is over or a deadline passes. Not errors (S20).
+ *
+ * ```ts
+ * const payment = spin(function* () {
+ *   yield* shield(function* () {
+ *     yield* sleep(20)
+ *     console.log('committed') // committed
+ *   })
+ *   yield* sleep(1000)
+ *   console.log('too late') // never printed
+ * })
+ * yield* sleep(10)
+ * yield* payment.stop()
+ * ```
+ */
 export function shield<R>(body: () => Returned<R>): Op<Result<R>> {
   return new Wall<Result<R>>(body, SHIELD, 'shield()')
 }
 
 /**
  * Runs a body, then a cleanup that may wait and is always whole: whatever arrives meanwhile is held until it is over,
- * or a deadline forces it. If both fail, the body's error is thrown and keeps the other in `suppressed`.
+ * or a deadline forces it (S16b). If both fail, the body's error is thrown and keeps the other in `suppressed`.
  *
  * ```ts
- * yield* ensure(() => work(conn), () => conn.end())
+ * const fiber = spin(() =>
+ *   ensure(
+ *     () => console.log('work done'), // work done
+ *     function* () {
+ *       yield* sleep(100)
+ *       console.log('cleanup done') // cleanup done
+ *     },
+ *   ),
+ * )
+ * yield* sleep(10) // it is in its cleanup now
+ * yield* fiber.stop()
  * ```
  */
 export function ensure<R, C>(body: () => Returned<R>, cleanup: () => Returned<C>): Op<Result<R>> {

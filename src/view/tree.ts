@@ -7,14 +7,19 @@ const MAX_DEPTH = 100
 
 /** One fiber in the live tree. */
 export interface FiberView {
+  /** As in `fiber.id`. */
   readonly id: number
+  /** As in `fiber.name`. */
   readonly name: string
+  /** What it is doing now. */
   readonly state: State
+  /** How far its end has come. */
   readonly phase: Phase
   /** What it waits for. */
   readonly waitsFor: string | undefined
   /** Where the op it waits for was made; only in debug mode. */
   readonly site?: string
+  /** Its children, oldest first. */
   readonly children: FiberView[]
 }
 
