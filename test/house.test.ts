@@ -35,7 +35,8 @@ function roomOf(path: string): string {
 /** Everything a file imports or re-exports, types included. */
 function importsOf({ text }: Source): string[] {
   const statements = /^(?:import|export)\b[^'"]*?\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm
-  return [...text.matchAll(statements)].map((match) => (match[1] ?? match[2] ?? match[3]) as string)
+  const code = text.replaceAll(/^ *\*.*$/gm, '') // examples in comments import too
+  return [...code.matchAll(statements)].map((match) => (match[1] ?? match[2] ?? match[3]) as string)
 }
 
 /** Why a file may not import that; undefined if it may. */
@@ -106,6 +107,7 @@ test('the reader of imports sees every form, and objects where it should', () =>
     "export * from 'node:fs'",
     "import 'left-pad'",
     "const lazy = await import('./lazy.js')",
+    " * import { an } from 'example'",
   ].join('\n')
   const source = { path: 'core/made-up.ts', room: 'core', text }
   assert.deepEqual(importsOf(source), [

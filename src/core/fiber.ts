@@ -277,12 +277,11 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
    *   try {
    *     yield* sleep(1000)
    *   } catch (error) {
-   *     return `survived ${(error as Error).message}`
+   *     console.log(`survived ${(error as Error).message}`) // survived a shock
    *   }
    * })
    * yield* snooze()
-   * fiber.raise('a shock')
-   * console.log(yield* fiber) // survived a shock
+   * yield* fiber.raise('a shock')
    * ```
    */
   raise(error?: ErrorLike): Op<Outcome<T>> {

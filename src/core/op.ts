@@ -27,6 +27,7 @@ export interface Switchpoint {
  * that wait compose like any others (S08).
  */
 export interface Op<T> {
+  /** What `yield*` calls. */
   [Symbol.iterator](): Iterator<Switchpoint, T, unknown>
 }
 

@@ -15,6 +15,7 @@ import {
   show,
 } from '../core/index.js'
 
+/** What `until` may be told about its promise. */
 export interface UntilOptions<T> {
   /** Gets rid of a value that arrives after the fiber has left: closes it, releases it. */
   discard?: (value: T) => void
@@ -106,10 +107,22 @@ class Until<T> extends LateOp<T> {
 }
 
 /**
- * Waits for a promise. The function form gets an AbortSignal that is aborted when the fiber leaves.
+ * Waits for a promise (S58). The function form gets an AbortSignal that is aborted when the fiber leaves (S57).
  *
  * ```ts
- * const response = yield* until((signal) => fetch(url, { signal }))
+ * import { setTimeout as wait } from 'node:timers/promises'
+ * import { main, moveOnAfter, until } from 'polyphony'
+ *
+ * main(function* () {
+ *   console.log(yield* until(wait(5, 'a promise')))
+ *   const slow = () => until((signal) => wait(60_000, 'too late', { signal })) // aborted: nothing is left behind
+ *   console.log(yield* moveOnAfter(10, slow, 'moved on'))
+ * })
+ * ```
+ *
+ * ```text
+ * a promise
+ * moved on
  * ```
  */
 export function until<T>(

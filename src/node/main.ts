@@ -15,10 +15,22 @@ let lingering: NodeJS.Timeout | undefined
 
 /**
  * Runs a program. When the body is over its children are stopped, and the process ends with code 0; with 1 after an
- * uncaught error, which is printed with the path of its fiber; with 13 when no fiber can ever go on.
+ * uncaught error, which is printed with the path of its fiber; with 13 when no fiber can ever go on (S30, S33, S45).
  *
  * ```ts
- * main(function* () { console.log('hello') })
+ * import { main, sleep, spin } from 'polyphony'
+ *
+ * main(function* () {
+ *   const friend = spin(function* () {
+ *     yield* sleep(10)
+ *     return 'a fiber'
+ *   })
+ *   console.log(`hello from ${yield* friend}`)
+ * })
+ * ```
+ *
+ * ```text
+ * hello from a fiber
  * ```
  */
 export function main<R>(body: () => Returned<R>): void {
@@ -59,7 +71,27 @@ function endLingering(): void {
 }
 const STANDARD = new Set(['TTYWrap', 'PipeWrap'])
 
-/** Ends the program in order: main is stopped, cleanup runs, the process exits with `code`. */
+/**
+ * Ends the program in order: main is stopped, cleanup runs, the process exits with `code` (S45).
+ *
+ * ```ts
+ * import { exit, main, sleep } from 'polyphony'
+ *
+ * main(function* () {
+ *   try {
+ *     exit(3)
+ *     yield* sleep(1000)
+ *   } finally {
+ *     console.log('cleaned up')
+ *   }
+ * })
+ * ```
+ *
+ * ```text
+ * cleaned up
+ * exit code 3
+ * ```
+ */
 export function exit(code = 0): void {
   if (!Number.isInteger(code) || code < 0 || code > 255) {
     throw new BadArgument(`exit() needs a whole number from 0 to 255, got ${show(code)}`)

@@ -94,16 +94,30 @@ function isBusy(): boolean {
 
 /** What `run` returns: a promise of the result that can also be stopped. */
 export interface Running<T> extends Promise<T>, AsyncDisposable {
+  /** The root fiber of this run. */
   readonly fiber: Fiber<T>
   /** Stops the fiber; resolves when it and all its children are dead. */
   stop(value?: unknown, options?: { grace?: number; reason?: unknown }): Promise<Outcome<T>>
 }
 
 /**
- * Runs fibers from async code. Installs no signal handlers and never exits the process.
+ * Runs fibers from async code. Installs no signal handlers and never exits the process. Stopped without a value, it
+ * rejects with `FiberStopped`.
  *
  * ```ts
- * const answer = await run(function* () { yield* sleep(10); return 42 })
+ * import { run, sleep } from 'polyphony'
+ *
+ * const answer = await run(function* () {
+ *   yield* sleep(10)
+ *   return 42
+ * })
+ * console.log(answer)
+ *
+ * await using server = run(() => sleep()) // stopped, and waited for, where this block ends
+ * ```
+ *
+ * ```text
+ * 42
  * ```
  */
 export function run<R>(
@@ -144,17 +158,70 @@ export function run<R>(
   })
 }
 
-/** The live trees as data, one for each `main` or `run`. */
+/**
+ * The live trees as data, one for each `main` or `run`.
+ *
+ * ```ts
+ * import { fiberTree, run, sleep, spin } from 'polyphony'
+ *
+ * await run(function* () {
+ *   spin('worker', () => sleep())
+ *   yield* sleep(1)
+ *   const [tree] = fiberTree()
+ *   console.log(tree?.children.map(({ name, waitsFor }) => `${name} waits for ${waitsFor}`))
+ * })
+ * ```
+ *
+ * ```text
+ * [ 'worker waits for sleep()' ]
+ * ```
+ */
 export function fiberTree(): FiberView[] {
   return viewTrees(nodeRuntime())
 }
 
-/** The live trees as text, with what each fiber waits for; written to stderr unless told otherwise. */
+/**
+ * The live trees as text, with what each fiber waits for; written to stderr unless told otherwise.
+ *
+ * ```ts
+ * import { main, printTree, receive, sleep, spin } from 'polyphony'
+ *
+ * main(function* () {
+ *   spin('clock', () => sleep(1000))
+ *   spin('inbox', () => receive())
+ *   yield* sleep(1)
+ *   printTree()
+ * })
+ * ```
+ *
+ * ```text
+ * main  running
+ * ├─ clock  waiting for sleep(1000)
+ * └─ inbox  waiting for receive()
+ * ```
+ */
 export function printTree(write: (text: string) => void = (text) => process.stderr.write(`${text}\n`)): void {
   write(formatTrees(fiberTree()))
 }
 
-/** Run queue length, switches, turns, timers, fibers alive, and what was counted on the way. */
+/**
+ * What is there now in this thread, and what was counted on the way.
+ *
+ * ```ts
+ * import { main, runtimeStats, sleep, spin } from 'polyphony'
+ *
+ * main(function* () {
+ *   spin(() => sleep(1000))
+ *   yield* sleep(1)
+ *   const { fibers, timers } = runtimeStats()
+ *   console.log({ fibers, timers })
+ * })
+ * ```
+ *
+ * ```text
+ * { fibers: 2, timers: 1 }
+ * ```
+ */
 export function runtimeStats(): RuntimeStats {
   return nodeRuntime().stats()
 }

@@ -12,6 +12,7 @@ import {
 } from '../core/index.js'
 import { World } from './world.js'
 
+/** How a scenario is to be disturbed everywhere. */
 export interface EverywhereOptions {
   /** Looks at how the scenario ended, after each run. Throw to fail. */
   check?: (outcome: Outcome<unknown>) => void
@@ -19,13 +20,41 @@ export interface EverywhereOptions {
   maxRuns?: number
 }
 
+/** How much was tried. */
 export interface EverywhereResult {
   /** Switchpoints of the undisturbed scenario. */
   readonly switchpoints: number
+  /** How often the scenario was run and disturbed. */
   readonly runs: number
 }
 
-/** A scenario did not survive a disturbance. */
+/**
+ * A scenario did not survive a disturbance; the message says which, `cause` is what happened.
+ *
+ * ```ts
+ * import { sleep } from 'polyphony'
+ * import { DisturbanceFailed, stopEverywhere } from 'polyphony/testing'
+ *
+ * let open = 0
+ * function* careless() {
+ *   open = 1
+ *   yield* sleep(10) // stopped here, it never closes
+ *   open = 0
+ * }
+ * const check = () => {
+ *   if (open > 0) throw new Error('left open')
+ * }
+ * try {
+ *   stopEverywhere(careless, { check })
+ * } catch (error) {
+ *   console.log(error instanceof DisturbanceFailed, (error as Error).message)
+ * }
+ * ```
+ *
+ * ```text
+ * true stopping at switchpoint 0 of 1, sleep(10) in main: left open
+ * ```
+ */
 export class DisturbanceFailed extends PolyphonyError {
   override readonly code = 'DISTURBANCE_FAILED'
   constructor(what: string, cause: unknown) {
@@ -33,7 +62,26 @@ export class DisturbanceFailed extends PolyphonyError {
   }
 }
 
-/** The error that `failEverywhere` and `raiseEverywhere` put in. */
+/**
+ * The error that `failEverywhere` and `raiseEverywhere` put in.
+ *
+ * ```ts
+ * import { sleep } from 'polyphony'
+ * import { failEverywhere, InjectedFailure } from 'polyphony/testing'
+ *
+ * failEverywhere(function* () {
+ *   try {
+ *     yield* sleep(10)
+ *   } catch (error) {
+ *     console.log(error instanceof InjectedFailure)
+ *   }
+ * })
+ * ```
+ *
+ * ```text
+ * true
+ * ```
+ */
 export class InjectedFailure extends PolyphonyError {
   override readonly code = 'INJECTED_FAILURE'
 }
@@ -41,6 +89,28 @@ export class InjectedFailure extends PolyphonyError {
 /**
  * Stops the fiber at each switchpoint in turn, and, in as many more runs, the whole scenario at that moment.
  * Throws if it then deadlocks, leaves something behind, is abandoned, or fails by anything but the stop.
+ *
+ * ```ts
+ * import assert from 'node:assert/strict'
+ * import { sleep } from 'polyphony'
+ * import { stopEverywhere } from 'polyphony/testing'
+ *
+ * let open = 0
+ * function* job() {
+ *   open++
+ *   try {
+ *     yield* sleep(10)
+ *     yield* sleep(10)
+ *   } finally {
+ *     open--
+ *   }
+ * }
+ * console.log(stopEverywhere(job, { check: () => assert.equal(open, 0) }))
+ * ```
+ *
+ * ```text
+ * { switchpoints: 2, runs: 4 }
+ * ```
  */
 export function stopEverywhere(scenario: () => unknown, options: EverywhereOptions = {}): EverywhereResult {
   const self = everywhere(scenario, options, 'stopping', (fiber) => void fiber.stop())
@@ -48,7 +118,20 @@ export function stopEverywhere(scenario: () => unknown, options: EverywhereOptio
   return { switchpoints: self.switchpoints, runs: self.runs + root.runs }
 }
 
-/** Raises an error in the fiber at each switchpoint in turn. */
+/**
+ * Raises an error in the fiber at each switchpoint in turn. Throws as `stopEverywhere` does.
+ *
+ * ```ts
+ * import { sleep } from 'polyphony'
+ * import { raiseEverywhere } from 'polyphony/testing'
+ *
+ * console.log(raiseEverywhere(() => sleep(10)))
+ * ```
+ *
+ * ```text
+ * { switchpoints: 1, runs: 1 }
+ * ```
+ */
 export function raiseEverywhere(scenario: () => unknown, options: EverywhereOptions = {}): EverywhereResult {
   return everywhere(
     scenario,
@@ -58,7 +141,24 @@ export function raiseEverywhere(scenario: () => unknown, options: EverywhereOpti
   )
 }
 
-/** Lets the operation at each switchpoint in turn fail, as if the backend had refused it. */
+/**
+ * Lets the operation at each switchpoint in turn fail, as if the backend had refused it. Throws as `stopEverywhere` does.
+ *
+ * ```ts
+ * import { sleep, spin } from 'polyphony'
+ * import { failEverywhere } from 'polyphony/testing'
+ *
+ * function* scenario() {
+ *   yield* spin(() => sleep(10))
+ *   yield* sleep(10)
+ * }
+ * console.log(failEverywhere(scenario))
+ * ```
+ *
+ * ```text
+ * { switchpoints: 3, runs: 3 }
+ * ```
+ */
 export function failEverywhere(scenario: () => unknown, options: EverywhereOptions = {}): EverywhereResult {
   return everywhere(scenario, options, 'failing', (_, __, what) => {
     throw new InjectedFailure(`${what} was made to fail by the test`)

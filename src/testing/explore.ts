@@ -6,6 +6,7 @@
 import { BadArgument, checkBody, checkOptions, type Policy, PolyphonyError, show } from '../core/index.js'
 import { World } from './world.js'
 
+/** How far `explore` goes. */
 export interface ExploreOptions {
   /** Ends the search after so many schedules; default 100,000. */
   maxSchedules?: number
@@ -15,13 +16,43 @@ export interface ExploreOptions {
   trace?: string
 }
 
+/** How much was explored. */
 export interface Exploration {
+  /** How many orders of the fibers were run. */
   readonly schedules: number
   /** Whether every schedule was run. */
   readonly complete: boolean
 }
 
-/** A schedule in which the scenario failed. */
+/**
+ * An order of the fibers in which the scenario failed; the message tells how to repeat it.
+ *
+ * ```ts
+ * import { Fiber, snooze, spin } from 'polyphony'
+ * import { explore, ScheduleFailed } from 'polyphony/testing'
+ *
+ * function* scenario() {
+ *   let count = 0
+ *   function* increment() {
+ *     const before = count
+ *     yield* snooze() // somebody else may come between
+ *     count = before + 1
+ *   }
+ *   yield* Fiber.await(spin(increment), spin(increment))
+ *   if (count !== 2) throw new Error(`counted ${count}`)
+ * }
+ * try {
+ *   explore(scenario)
+ * } catch (error) {
+ *   if (error instanceof ScheduleFailed) console.log(error.message)
+ * }
+ * ```
+ *
+ * ```text
+ * schedule 1 failed: counted 1
+ * repeat it with explore(scenario, { trace: '0' })
+ * ```
+ */
 export class ScheduleFailed extends PolyphonyError {
   override readonly code = 'SCHEDULE_FAILED'
   constructor(
@@ -42,11 +73,24 @@ export class ScheduleFailed extends PolyphonyError {
  * anew, and must not wait for the outside. Throws at the first order in which it fails, deadlocks or leaves something behind.
  *
  * ```ts
- * explore(function* () {
- *   const log: string[] = []
- *   yield* Fiber.await(spin(a, log), spin(b, log))
- *   assert.equal(log.length, 2)
+ * import assert from 'node:assert/strict'
+ * import { Fiber, snooze, spin } from 'polyphony'
+ * import { explore } from 'polyphony/testing'
+ *
+ * const { complete } = explore(function* () {
+ *   let count = 0
+ *   function* increment() {
+ *     yield* snooze()
+ *     count++
+ *   }
+ *   yield* Fiber.await(spin(increment), spin(increment))
+ *   assert.equal(count, 2)
  * })
+ * console.log({ complete })
+ * ```
+ *
+ * ```text
+ * { complete: true }
  * ```
  */
 export function explore(scenario: () => unknown, options: ExploreOptions = {}): Exploration {

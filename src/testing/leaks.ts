@@ -4,9 +4,13 @@ import { runtimes } from '../core/index.js'
 
 /** What is there now. Take one before and one after, and compare. */
 export interface Leaks {
+  /** Fibers that are not dead. */
   readonly fibers: number
+  /** Timers that are set. */
   readonly timers: number
+  /** Fibers that wait for their turn. */
   readonly runQueue: number
+  /** Ops that hold the process. */
   readonly pendingOps: number
   /** Listeners on the process, by event. */
   readonly listeners: Record<string, number>
@@ -15,12 +19,24 @@ export interface Leaks {
 }
 
 /**
- * Counts what is alive in every runtime of this thread, and what Node holds.
+ * Counts what is alive in every runtime of this thread, and what Node holds. Take one before and one after, and compare.
  *
  * ```ts
- * const before = leaks()
- * await run(program)
- * assert.deepEqual(leaks(), before)
+ * import { run, sleep, spin } from 'polyphony'
+ * import { leaks } from 'polyphony/testing'
+ *
+ * const running = run(function* () {
+ *   spin(() => sleep())
+ *   yield* sleep(10)
+ * })
+ * console.log(leaks().fibers)
+ * await running
+ * console.log(leaks().fibers)
+ * ```
+ *
+ * ```text
+ * 1
+ * 0
  * ```
  */
 export function leaks(): Leaks {

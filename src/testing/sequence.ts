@@ -2,6 +2,7 @@
 
 import { BadArgument, Fiber, type Op, type Routine, show, suspend } from '../core/index.js'
 
+/** The points of a `sequence`: call it with a number to pass that point. */
 export interface Sequence {
   /** Waits until all points before `n` have been passed, then passes this one. */
   (n: number): Op<void>
@@ -13,9 +14,18 @@ export interface Sequence {
  * Points 0 to n-1 that are passed in this order, whichever fibers they are in.
  *
  * ```ts
+ * const log: string[] = []
  * const at = sequence(2)
- * spin(function* () { yield* at(1); console.log('second') })
- * spin(function* () { yield* at(0); console.log('first') })
+ * const late = spin(function* () {
+ *   yield* at(1)
+ *   log.push('second')
+ * })
+ * const early = spin(function* () {
+ *   yield* at(0)
+ *   log.push('first')
+ * })
+ * yield* Fiber.await(late, early)
+ * console.log(log, at.isDone) // [ 'first', 'second' ] true
  * ```
  */
 export function sequence(n: number): Sequence {

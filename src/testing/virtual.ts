@@ -9,7 +9,15 @@ import { World } from './world.js'
  * ever happen again, or if something is left behind. With a `seed` (or POLY_SEED=...) the order of runnable fibers is shuffled.
  *
  * ```ts
- * it('waits an hour', () => virtual(function* () { yield* sleep(3_600_000) }))
+ * import assert from 'node:assert/strict'
+ * import { test } from 'node:test'
+ * import { moveOnAfter, sleep } from 'polyphony'
+ * import { virtual } from 'polyphony/testing'
+ *
+ * test('gives up after an hour', () =>
+ *   virtual(function* () {
+ *     assert.equal(yield* moveOnAfter(3_600_000, () => sleep(), 'gave up'), 'gave up')
+ *   }))
  * ```
  */
 export async function virtual<R>(

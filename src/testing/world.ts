@@ -118,7 +118,23 @@ export class World {
   }
 }
 
-/** Something was left behind. */
+/**
+ * Something was left behind: a fiber, a timer or a wait that outlived the test.
+ *
+ * ```ts
+ * import { Fiber, sleep } from 'polyphony'
+ * import { LeakError, virtual } from 'polyphony/testing'
+ *
+ * const test = virtual(() => {
+ *   Fiber.outOfBand(() => sleep(1000)) // belongs to nobody, so nobody stops it
+ * })
+ * await test.catch((error) => console.log(error instanceof LeakError))
+ * ```
+ *
+ * ```text
+ * true
+ * ```
+ */
 export class LeakError extends PolyphonyError {
   override readonly code = 'LEAK'
 }

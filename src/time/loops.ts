@@ -18,15 +18,28 @@ import {
 } from '../core/index.js'
 import { NEXT_ROUND, Sleep, Tick } from './sleep.js'
 
-/** How fast a throttled loop goes: rounds a second, or milliseconds between rounds. */
+/** How fast a loop goes: give either a rate or an interval. */
 export interface Pace {
+  /** Rounds a second. */
   rate?: number
+  /** Milliseconds from one round to the next. */
   interval?: number
   /** Ends after so many rounds. */
   count?: number
 }
 
-/** Runs a body once in `ms` milliseconds, the first time after one period. Ticks missed by a slow body are skipped. */
+/**
+ * Runs a body once in `ms` milliseconds, the first time after one period; ends when it returns false. It does not drift:
+ * ticks missed by a slow body are skipped.
+ *
+ * ```ts
+ * let ticks = 0
+ * yield* every(100, () => {
+ *   console.log('tick') // tick, tick, tick
+ *   return ++ticks < 3
+ * })
+ * ```
+ */
 export function every<R>(ms: number, body: () => Returned<R>): Op<void> {
   checkBody(body, 'every()')
   if (checkMs(ms, 'every()') === 0)
@@ -34,7 +47,16 @@ export function every<R>(ms: number, body: () => Returned<R>): Op<void> {
   return repeatable(`every(${ms})`, () => rounds(body, ms, ms, Infinity, `every(${ms})`))
 }
 
-/** Runs a body again and again, at most `rate` times a second (or once in `interval` milliseconds), the first time at once. */
+/**
+ * Runs a body again and again, at most `rate` times a second (or once in `interval` milliseconds), the first time at
+ * once; ends when it returns false.
+ *
+ * ```ts
+ * yield* throttledLoop({ rate: 10, count: 3 }, function* () {
+ *   console.log('knock') // knock, knock, knock
+ * })
+ * ```
+ */
 export function throttledLoop<R>(pace: number | Pace, body: () => Returned<R>): Op<void> {
   checkBody(body, 'throttledLoop()')
   const { interval, count } = readPace(pace, 'throttledLoop()')
@@ -43,7 +65,15 @@ export function throttledLoop<R>(pace: number | Pace, body: () => Returned<R>): 
   )
 }
 
-/** A child that repeats its body, as fast as it can or at a given pace. */
+/**
+ * A child that repeats its body, as fast as it can or at a given pace, until it returns false or is stopped.
+ *
+ * ```ts
+ * const blinker = spinLoop(() => console.log('blink'), { interval: 100 }) // blink, blink, blink
+ * yield* sleep(250)
+ * yield* blinker.stop()
+ * ```
+ */
 export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: string } = {}): Fiber<void> {
   checkBody(body, 'spinLoop()')
   const { name = body.name || undefined, ...pace } = options
@@ -53,7 +83,14 @@ export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: st
   return name === undefined ? spin(loop) : spin(name, loop)
 }
 
-/** A child that sleeps, then runs its body. */
+/**
+ * A child that sleeps, then runs its body.
+ *
+ * ```ts
+ * const alarm = after(1000, () => 'time is up')
+ * console.log(yield* alarm) // time is up
+ * ```
+ */
 export function after<R>(ms: number, body: () => Returned<R>): Fiber<Result<R>> {
   checkBody(body, 'after()')
   checkMs(ms, 'after()')

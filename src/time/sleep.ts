@@ -87,7 +87,14 @@ class Forever extends BaseOp<never> {
   }
 }
 
-/** Waits so many milliseconds. Without a number it waits for ever, and holds the process while it does. */
+/**
+ * Waits so many milliseconds. Without a number it waits for ever, and holds the process while it does (S64).
+ *
+ * ```ts
+ * yield* sleep(500)
+ * console.log('half a second later') // half a second later
+ * ```
+ */
 export function sleep(ms: number): Op<void>
 export function sleep(): Op<never>
 export function sleep(...args: [ms?: number]): Op<void> {
