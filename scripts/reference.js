@@ -71,7 +71,10 @@ an \`Op<T>\`. \`Op<T>\` is what you wait for with \`yield*\`. Times are millisec
 [semantics.md](../semantics.md).`
 
 const rules = rulesOf('docs/semantics.md')
-const entries = entriesOf().map(readEntry)
+const listed = entriesOf().map((entry) => ({ ...entry, exported: exportsOf(entry.file) }))
+/** Public name -> its statements, of every entry. */
+const everywhere = new Map(listed.flatMap(({ exported }) => [...exported]))
+const entries = listed.map(readEntry)
 
 if (process.argv.includes('--json')) process.stdout.write(JSON.stringify(entries, null, 2))
 else {
@@ -98,13 +101,12 @@ function check(pages) {
 
 // ---- reading
 
-function readEntry({ name, file }) {
-  const exported = exportsOf(file)
+function readEntry({ name, file, exported }) {
   return {
     name,
     page: `${basename(name)}.md`,
     about: aboutOf(file),
-    items: [...exported].map(([item, statements]) => readItem(item, statements, exported)),
+    items: [...exported].map(([item, statements]) => readItem(item, statements)),
   }
 }
 
@@ -116,7 +118,7 @@ function aboutOf(file) {
   return `${about.charAt(0).toUpperCase()}${about.slice(1).replace(/\.$/, '')}.`
 }
 
-function readItem(name, statements, exported) {
+function readItem(name, statements) {
   const [first] = statements
   const comment = statements.map((each) => each.comment).find((text) => text !== '') ?? ''
   const kind = kindOf(first.code)
@@ -124,8 +126,8 @@ function readItem(name, statements, exported) {
     name,
     kind,
     ...readComment(comment),
-    signature: kind === 'function' ? callsOf(name, statements, exported) : headOf(first, exported),
-    members: kind === 'error' && isBareError(first) ? [] : membersOf(first, exported),
+    signature: kind === 'function' ? callsOf(name, statements) : headOf(first),
+    members: kind === 'error' && isBareError(first) ? [] : membersOf(first),
   }
 }
 
@@ -141,19 +143,19 @@ function isBareError({ members }) {
 }
 
 /** The ways to call a function, or a constant whose type is an interface that can be called. */
-function callsOf(name, statements, exported) {
+function callsOf(name, statements) {
   const [{ code, file }] = statements
   const type = /^export declare const \w+: (\w+);$/.exec(code)?.[1]
   if (type === undefined) {
     return statements.map((each) => readable(each.code.replace(/^export declare function /, ''))).join('\n')
   }
-  const [declared] = exported.get(type) ?? [findDeclaration(type, file)]
+  const [declared] = everywhere.get(type) ?? [findDeclaration(type, file)]
   const calls = declared.members.filter((member) => /^[<(]/.test(member.code))
   return calls.map((member) => `${name}${readable(member.code)}`).join('\n')
 }
 
 /** A class or an interface without its members, or a whole type. */
-function headOf(statement, exported) {
+function headOf(statement) {
   const { code, file, members } = statement
   const list = /^export type \w+ = \(typeof (\w+)\)\[number\];$/.exec(code)?.[1]
   if (list !== undefined) {
@@ -166,19 +168,22 @@ function headOf(statement, exported) {
   const head = code.slice(0, code.indexOf(' {')).replace(/^export (?:declare )?/, '')
   const base = / extends (\w+)/.exec(head)?.[1]
   const isHidden =
-    base !== undefined && !exported.has(base) && findDeclaration(base, file) !== undefined && base !== 'Error'
+    base !== undefined &&
+    !everywhere.has(base) &&
+    findDeclaration(base, file) !== undefined &&
+    base !== 'Error'
   const errorCode = members.map((member) => /^readonly code = (".*");$/.exec(member.code)?.[1]).find(Boolean)
   const shown = isHidden ? head.replace(` extends ${base}`, '') : head
   return errorCode === undefined ? shown : `${shown} // code: ${errorCode.replaceAll('"', "'")}`
 }
 
 /** With those of base classes that are not public themselves. */
-function membersOf({ code, members, file }, exported) {
+function membersOf({ code, members, file }) {
   const base = /^export [^{]* class \w+(?:<[^{]*?>)? extends (\w+)/.exec(code.split('\n')[0])?.[1]
-  const hidden = base === undefined || exported.has(base) ? undefined : findDeclaration(base, file)
+  const hidden = base === undefined || everywhere.has(base) ? undefined : findDeclaration(base, file)
   const isError = kindOf(code) === 'error'
   const own = members.filter((member) => {
-    if (/^(set |private |[<(]|readonly \[(?!Symbol))/.test(member.code)) return false // calls, and the brand
+    if (/^(set |private |protected |[<(]|readonly \[(?!Symbol))/.test(member.code)) return false // calls, and the brand
     if (/^constructor/.test(member.code)) return member.comment !== ''
     return !(isError && /^(readonly code = |get name)/.test(member.code))
   })
@@ -332,9 +337,12 @@ function indented(text) {
 /** Names in backticks lead to their place on the page, rules to theirs in semantics.md. */
 function linked(prose, titles, own) {
   return prose
-    .replaceAll(/`(\w+)`/g, (code, name) =>
-      titles.has(name) && name !== own ? `[${code}](#${slug(titles.get(name))})` : code,
-    )
+    .replaceAll(/`(\w+)`/g, (code, name) => {
+      if (name === own) return code
+      if (titles.has(name)) return `[${code}](#${slug(titles.get(name))})`
+      const other = entries.find(({ items }) => items.some((item) => item.name === name))
+      return other === undefined ? code : `[${code}](${other.page}#${slug(name)})`
+    })
     .replaceAll(/\bS\d+b?\b/g, (rule) =>
       rules.has(rule) ? `[${rule}](../semantics.md#${rules.get(rule)})` : rule,
     )
