@@ -6,6 +6,7 @@
 //   time/     sleep, after, every, throttled loops
 //   interop/  promises
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
+//   io/       standard input ('polyphony/io')
 //   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
 //
 // Each room imports only from those above it in this list; testing imports core and view only.

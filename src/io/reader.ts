@@ -1,0 +1,145 @@
+// Reading from a Node stream by fibers. The stream flows exactly while somebody waits: nobody waiting means that
+// nothing is read ahead and that the stream does not hold the process. What has arrived stays here until it is taken,
+// so a fiber that leaves its wait takes nothing with it.
+//
+//   stream --data--> [ intake ] --line or chunk--> the first of the waiters, in the order they came
+
+import type { Readable } from 'node:stream'
+import { BadState, BaseOp, enteredTwice, type Fiber, fail, type Op, settle } from '../core/index.js'
+import { Intake } from './intake.js'
+
+/** Something to read from. Several fibers may wait at once; they are served in the order they came. */
+export class Reader {
+  private readonly intake = new Intake()
+  private readonly waiters = new Set<Wait<unknown>>()
+  private opened: Readable | null = null
+  private isFlowing = false
+
+  /** `open` is called once, by the first wait. */
+  constructor(
+    readonly name: string,
+    private readonly open: () => Readable,
+  ) {}
+
+  /** The next line without its end (`\n` or `\r\n`); `undefined` when there are no more. */
+  gets(): Op<string | undefined> {
+    return new Gets(this)
+  }
+
+  /** The next bytes, as many as have come; `undefined` at the end. They are the caller's. */
+  read(): Op<Buffer | undefined> {
+    return new Read(this)
+  }
+
+  /** @internal A fiber begins to wait. It is answered at once if nobody is before it and what it wants is there. */
+  join(wait: Wait<unknown>, fiber: Fiber): void {
+    const stream = this.stream()
+    wait.fiber = fiber
+    if (this.waiters.size === 0 && this.answer(wait, fiber)) {
+      wait.fiber = null
+      return
+    }
+    this.waiters.add(wait)
+    fiber.runtime.hold() // S64
+    fiber.runtime.external++
+    if (this.isFlowing) return
+    this.isFlowing = true
+    stream.on('data', this.receive)
+    stream.resume()
+  }
+
+  /** @internal A fiber waits no more, with or without an answer. */
+  leave(wait: Wait<unknown>): void {
+    const { runtime } = wait.fiber as Fiber
+    wait.fiber = null
+    this.waiters.delete(wait)
+    runtime.external--
+    runtime.release()
+    if (this.waiters.size > 0) return
+    this.isFlowing = false
+    this.stream().off('data', this.receive)
+    this.stream().pause()
+    process.nextTick(this.pauseAgain)
+  }
+
+  /** Node goes on reading, and holds the process, if standard input was paused while a chunk was handed over. */
+  private readonly pauseAgain = (): void => {
+    if (this.stream().isPaused()) this.stream().resume().pause() // only a pause that follows a resume counts
+  }
+
+  /** @internal Answers as many as can be answered, in their order. */
+  readonly serve = (): void => {
+    for (const wait of this.waiters) {
+      if (!this.answer(wait, wait.fiber as Fiber)) return
+      this.leave(wait)
+    }
+  }
+
+  private readonly receive = (chunk: Buffer | string): void => {
+    const encoding = this.stream().readableEncoding ?? 'utf8' // somebody may have set one
+    this.intake.push(typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk)
+    this.serve()
+  }
+
+  private answer(wait: Wait<unknown>, fiber: Fiber): boolean {
+    const { readableEnded, errored, destroyed } = this.stream()
+    const found = wait.take(this.intake, readableEnded)
+    if (found !== undefined || readableEnded) settle(fiber, wait, found)
+    else if (errored) fail(fiber, wait, errored)
+    else if (destroyed) fail(fiber, wait, closedEarly(wait))
+    else return false
+    return true
+  }
+
+  private stream(): Readable {
+    if (this.opened === null) {
+      this.opened = this.open()
+      // They stay: an error while nobody waits must not end the process, the next wait will tell it.
+      for (const event of ['end', 'error', 'close']) this.opened.on(event, this.serve)
+    }
+    return this.opened
+  }
+}
+
+abstract class Wait<T> extends BaseOp<T | undefined> {
+  fiber: Fiber | null = null
+
+  constructor(protected readonly reader: Reader) {
+    super()
+  }
+
+  /** What it waits for, if that is there. After the end of the stream `undefined` is an answer too. */
+  abstract take(intake: Intake, isEnded: boolean): T | undefined
+
+  enter(fiber: Fiber): void {
+    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
+    this.reader.join(this, fiber)
+  }
+
+  abort(): void {
+    this.reader.leave(this)
+    this.reader.serve() // half a line that was no use to this one may be what the next waits for
+  }
+}
+
+class Gets extends Wait<string> {
+  take(intake: Intake, isEnded: boolean): string | undefined {
+    return intake.line() ?? (isEnded ? intake.lastLine() : undefined)
+  }
+  describe(): string {
+    return `${this.reader.name}.gets()`
+  }
+}
+
+class Read extends Wait<Buffer> {
+  take(intake: Intake): Buffer | undefined {
+    return intake.chunk()
+  }
+  describe(): string {
+    return `${this.reader.name}.read()`
+  }
+}
+
+function closedEarly(wait: Wait<unknown>): BadState {
+  return new BadState(`${wait.describe()} can give nothing more: the stream was destroyed before its end`)
+}

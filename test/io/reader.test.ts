@@ -1,0 +1,378 @@
+// Reading from streams by fibers: lines, chunks, the order of those who wait, and what a cut wait leaves behind.
+
+import assert from 'node:assert/strict'
+import { PassThrough, Readable } from 'node:stream'
+import { describe, it } from 'node:test'
+import {
+  BadArgument,
+  BadState,
+  Fiber,
+  moveOnAfter,
+  type Routine,
+  sleep,
+  snooze,
+  spin,
+  until,
+} from 'polyphony'
+import { leaks, virtual } from 'polyphony/testing'
+import { Reader } from '#io/reader'
+import { random, thrownBy } from '../helpers.js'
+
+/** A stream to write to, and its reader. */
+function pipe(): { stream: PassThrough; reader: Reader } {
+  const stream = new PassThrough()
+  return { stream, reader: new Reader('pipe', () => stream) }
+}
+
+/** A reader of exactly these chunks. */
+function readerOf(...chunks: (string | Buffer)[]): Reader {
+  return new Reader('chunks', () =>
+    Readable.from(
+      chunks.map((chunk) => Buffer.from(chunk)),
+      { objectMode: false },
+    ),
+  )
+}
+
+function* allLines(reader: Reader): Routine<string[]> {
+  const lines: string[] = []
+  for (let line: string | undefined; (line = yield* reader.gets()) !== undefined; ) lines.push(line)
+  return lines
+}
+
+/** Lets streams move what they have. */
+const loopTurns = () => until(new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve))))
+
+describe('lines', () => {
+  const cases: [string, (string | Buffer)[], string[]][] = [
+    ['end with \\n or \\r\\n, which are not part of them', ['a\nb\r\nc\n'], ['a', 'b', 'c']],
+    ['may be empty', ['\n\r\na\n\n'], ['', '', 'a', '']],
+    ['may lack an end if they are the last', ['a\nb'], ['a', 'b']],
+    ['are none where there is no input', [], []],
+    ['keep a \\r that is not before a \\n', ['a\rb\nc\r'], ['a\rb', 'c\r']],
+    ['may come in pieces', ['on', 'e', '\ntw', 'o\nthr', 'ee\nfour'], ['one', 'two', 'three', 'four']],
+    ['may be cut between \\r and \\n', ['a\r', '\nb\r', '\n'], ['a', 'b']],
+    [
+      'hold characters that were cut in two',
+      ['x\ncaf\xe9 ', 'y'].flatMap((text) => [...Buffer.from(text)].map((byte) => Buffer.from([byte]))),
+      ['x', 'caf\xe9 y'],
+    ],
+  ]
+  for (const [what, chunks, expected] of cases) {
+    it(`lines ${what}`, () =>
+      virtual(function* () {
+        const reader = readerOf(...chunks)
+        assert.deepEqual(yield* allLines(reader), expected)
+        assert.equal(yield* reader.gets(), undefined)
+      }))
+  }
+
+  it('a long line in many chunks comes out whole', () =>
+    virtual(function* () {
+      const chunks = Array.from({ length: 1000 }, (_, i) => `${i},`)
+      const reader = readerOf('short\n', ...chunks, 'end\nafter')
+      assert.deepEqual(yield* allLines(reader), ['short', `${chunks.join('')}end`, 'after'])
+    }))
+
+  it('an encoding that somebody has set changes nothing', () =>
+    virtual(function* () {
+      const stream = Readable.from([Buffer.from('caf\xe9\n')], { objectMode: false }).setEncoding('latin1')
+      assert.deepEqual(yield* allLines(new Reader('latin', () => stream)), ['caf\xe9'])
+    }))
+})
+
+describe('chunks', () => {
+  it('read() gives bytes as they come, and undefined at the end, again and again', () =>
+    virtual(function* () {
+      const reader = readerOf(Buffer.from([1, 2]), Buffer.from([255]))
+      assert.deepEqual(yield* reader.read(), Buffer.from([1, 2]))
+      assert.deepEqual(yield* reader.read(), Buffer.from([255]))
+      assert.equal(yield* reader.read(), undefined)
+      assert.equal(yield* reader.read(), undefined)
+    }))
+
+  it('read() and gets() take turns without losing or repeating a byte', () =>
+    virtual(function* () {
+      const reader = readerOf('head\nbo', 'dy\ntail')
+      assert.equal(yield* reader.gets(), 'head')
+      assert.equal(String(yield* reader.read()), 'bo')
+      assert.equal(yield* reader.gets(), 'dy')
+      assert.equal(String(yield* reader.read()), 'tail')
+      assert.equal(yield* reader.gets(), undefined)
+    }))
+
+  it('read() gives what gets() has looked at in vain', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      stream.write('half')
+      assert.equal(yield* moveOnAfter(10, () => reader.gets(), 'late'), 'late')
+      stream.write(' a line\nrest')
+      yield* loopTurns()
+      assert.equal(String(yield* reader.read()), 'half')
+      assert.equal(yield* reader.gets(), ' a line')
+      assert.equal(String(yield* reader.read()), 'rest')
+    }))
+})
+
+describe('who waits', () => {
+  it('S52 fibers are served in the order they came, one line each', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const fibers = [1, 2, 3].map((n) => spin(`reader ${n}`, () => reader.gets()))
+      yield* snooze()
+      stream.write('a\nb\nc\nd\n')
+      assert.deepEqual(yield* Fiber.await(...fibers), ['a', 'b', 'c'])
+      assert.equal(yield* reader.gets(), 'd')
+    }))
+
+  it('S52 a fiber that is stopped leaves its place, and nobody else loses theirs', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const [first, second, third] = [1, 2, 3].map(() => spin(() => reader.gets())) as [Fiber, Fiber, Fiber]
+      yield* snooze()
+      yield* second.stop()
+      stream.write('a\nb\n')
+      assert.deepEqual(yield* Fiber.await(first, third), ['a', 'b'])
+    }))
+
+  it('half a line that a leaving fiber had no use for goes to the next, if it has', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const line = spin(() => reader.gets())
+      yield* snooze()
+      const bytes = spin(() => reader.read())
+      stream.write('half')
+      yield* loopTurns()
+      assert.equal(bytes.state, 'waiting')
+      yield* line.stop()
+      assert.equal(String(yield* bytes), 'half')
+    }))
+
+  it('at the end everybody who waits is told', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const fibers = [1, 2, 3].map(() => spin(() => reader.gets()))
+      yield* snooze()
+      stream.end('last')
+      assert.deepEqual(yield* Fiber.await(...fibers), ['last', undefined, undefined])
+    }))
+
+  it('S64 a wait is pending work, and the tree says what for', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const { pendingOps } = leaks()
+      const line = spin(() => reader.gets())
+      const bytes = spin(() => reader.read())
+      yield* snooze()
+      assert.deepEqual([line.waitsFor, bytes.waitsFor], ['pipe.gets()', 'pipe.read()'])
+      assert.equal(leaks().pendingOps, pendingOps + 2)
+      stream.write('a\nb')
+      yield* Fiber.await(line, bytes)
+      assert.equal(leaks().pendingOps, pendingOps)
+    }))
+
+  it('S69 one op serves one wait at a time', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const op = reader.gets()
+      const first = spin('first', () => op)
+      yield* snooze()
+      const error = yield* thrownBy(op)
+      assert.ok(error instanceof BadArgument)
+      assert.match(error.message, /pipe\.gets\(\) is already being waited for by main > first/)
+      stream.write('a\nb\n')
+      assert.equal(yield* first, 'a')
+      assert.equal(yield* op, 'b') // and then the next
+    }))
+})
+
+describe('a cut wait loses nothing', () => {
+  const cuts: [string, (reader: Reader) => Routine<unknown>][] = [
+    [
+      'timed out',
+      (reader) =>
+        (function* () {
+          yield* moveOnAfter(5, () => reader.gets())
+        })(),
+    ],
+    ['stopped', (reader) => cutBy(reader, (fiber) => fiber.stop())],
+    ['killed', (reader) => cutBy(reader, (fiber) => fiber.kill())],
+    ['struck by raise', (reader) => cutBy(reader, (fiber) => fiber.raise('enough'))],
+    ['cancelled', (reader) => cutBy(reader, (fiber) => fiber.cancel())],
+  ]
+  function* cutBy(reader: Reader, cut: (fiber: Fiber<any>) => unknown): Routine<void> {
+    const fiber = spin({ link: false }, function* () {
+      try {
+        return yield* reader.gets()
+      } catch (error) {
+        if (!(error instanceof Error)) throw error // a stop
+        return error
+      }
+    })
+    yield* loopTurns()
+    cut(fiber)
+    yield* fiber.join()
+  }
+  for (const [how, cut] of cuts) {
+    it(`a wait that is ${how} leaves its bytes to the next`, () =>
+      virtual(function* () {
+        const { stream, reader } = pipe()
+        stream.write('first\nsec')
+        assert.equal(yield* reader.gets(), 'first')
+        yield* cut(reader)
+        stream.write('ond\nthird\n')
+        yield* loopTurns()
+        assert.equal(yield* reader.gets(), 'second')
+        assert.equal(yield* reader.gets(), 'third')
+      }))
+  }
+
+  it('S34 a line that has come is received, whatever strikes in the same turn', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      let received: string | undefined
+      const fiber = spin(function* () {
+        received = yield* reader.gets()
+        yield* snooze()
+      })
+      yield* snooze()
+      stream.on('data', () => fiber.stop()) // after ours: the line is there, the fiber has not run yet
+      stream.write('mine\n')
+      yield* fiber.join()
+      assert.equal(received, 'mine')
+    }))
+
+  for (let seed = 1; seed <= 20; seed++) {
+    it(`every line arrives once and in order, however input is cut and waits are struck (seed ${seed})`, () =>
+      virtual(function* () {
+        const { stream, reader } = pipe()
+        const next = random(seed)
+        const upTo = (n: number) => Math.floor(next() * n)
+        const sent = Array.from({ length: 100 }, (_, i) => `${i} ${'\xe9\u{1f600}x'.repeat(upTo(5))}`)
+        spin('writer', function* () {
+          const bytes = Buffer.from(sent.map((line) => line + (next() < 0.5 ? '\n' : '\r\n')).join(''))
+          for (let at = 0, end = 0; at < bytes.length; at = end) {
+            end = at + 1 + upTo(40)
+            stream.write(bytes.subarray(at, end))
+            yield* sleep(upTo(4))
+          }
+        })
+        const received: string[] = []
+        function* impatient(): Routine<void> {
+          for (;;) {
+            const line = yield* moveOnAfter(1 + upTo(4), () => reader.gets())
+            if (line !== undefined) received.push(line)
+          }
+        }
+        while (received.length < sent.length) {
+          const fiber = spin(impatient)
+          yield* sleep(upTo(10))
+          yield* fiber.stop()
+        }
+        assert.deepEqual(received, sent)
+      }))
+  }
+})
+
+describe('what the stream does', () => {
+  it('the stream is opened by the first wait, once', () =>
+    virtual(function* () {
+      let opened = 0
+      const reader = new Reader('lazy', () => {
+        opened++
+        return Readable.from([Buffer.from('a\nb\n')], { objectMode: false })
+      })
+      const op = reader.gets()
+      assert.equal(opened, 0)
+      assert.equal(yield* op, 'a')
+      yield* reader.gets()
+      yield* reader.gets()
+      assert.equal(opened, 1)
+    }))
+
+  it('nothing is read ahead while nobody waits', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      stream.write('a\n')
+      assert.equal(yield* reader.gets(), 'a')
+      while (stream.write('b'.repeat(1000)));
+      yield* loopTurns()
+      assert.equal(stream.writableNeedDrain, true)
+      assert.equal(stream.isPaused(), true)
+      assert.equal(stream.listenerCount('data'), 0)
+    }))
+
+  it('a source that never ends and never waits gives as much as is asked for', () =>
+    virtual(function* () {
+      let made = 0
+      const stream = new Readable({
+        highWaterMark: 10,
+        read() {
+          this.push(`line ${made++}\n`)
+        },
+      })
+      const reader = new Reader('endless', () => stream)
+      for (let i = 0; i < 5; i++) assert.equal(yield* reader.gets(), `line ${i}`)
+      yield* loopTurns()
+      assert.ok(made < 20, `${made} lines were made for 5 that were read`)
+      stream.destroy()
+    }))
+
+  it('an error of the stream fails every wait, and the ones after', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const error = new Error('cut cable')
+      const fibers = [1, 2].map(() => spin({ link: false }, () => reader.gets()))
+      yield* snooze()
+      stream.destroy(error)
+      for (const fiber of fibers) assert.equal(yield* thrownBy(fiber), error)
+      assert.equal(yield* thrownBy(reader.gets()), error)
+      assert.equal(yield* thrownBy(reader.read()), error)
+    }))
+
+  it('an error that comes while nobody waits is told by the next wait, after what had come before', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const error = new Error('cut cable')
+      stream.write('a\nb\n')
+      assert.equal(yield* reader.gets(), 'a')
+      stream.destroy(error)
+      yield* loopTurns()
+      assert.equal(yield* reader.gets(), 'b')
+      assert.equal(yield* thrownBy(reader.gets()), error)
+    }))
+
+  it('a stream that was destroyed before its end says so', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const waiting = spin({ link: false }, () => reader.gets())
+      yield* snooze()
+      stream.destroy()
+      for (const op of [waiting, reader.gets(), reader.read()]) {
+        const error = yield* thrownBy(op)
+        assert.ok(error instanceof BadState)
+        assert.match(error.message, /^pipe\.\w+\(\) can give nothing more: the stream was destroyed/)
+      }
+    }))
+
+  it('a stream that is over before the first wait is at its end', () =>
+    virtual(function* () {
+      const stream = new PassThrough()
+      stream.end()
+      stream.resume()
+      yield* loopTurns()
+      assert.equal(stream.readableEnded, true)
+      assert.equal(yield* new Reader('over', () => stream).gets(), undefined)
+    }))
+
+  it('an opener that throws fails the wait, and the next one tries again', () =>
+    virtual(function* () {
+      let tries = 0
+      const reader = new Reader('door', () => {
+        if (tries++ === 0) throw new Error('locked')
+        return Readable.from([Buffer.from('a\n')], { objectMode: false })
+      })
+      assert.equal((yield* thrownBy(reader.gets())).message, 'locked')
+      assert.equal(yield* reader.gets(), 'a')
+    }))
+})

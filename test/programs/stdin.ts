@@ -1,0 +1,62 @@
+// Programs that read standard input, one for each argument.
+
+import { main, moveOnAfter, sleep, snooze, spin } from 'polyphony'
+import { gets, stdin } from 'polyphony/io'
+
+const programs = {
+  *echo() {
+    for (let line: string | undefined; (line = yield* gets()) !== undefined; ) console.log(`> ${line}`)
+    console.log('end', yield* gets(), yield* stdin.read())
+  },
+  *'two lines'() {
+    console.log('first?')
+    const first = yield* gets()
+    console.log('second?')
+    console.log(first, yield* gets())
+  },
+  *'time out'() {
+    console.log(yield* moveOnAfter(20, () => gets(), 'nobody spoke'))
+    console.log('and now?')
+    console.log(yield* gets())
+  },
+  *'stop while waiting'() {
+    const waiting = spin('waiting', function* () {
+      try {
+        yield* gets()
+      } finally {
+        console.log('stopped')
+      }
+    })
+    yield* snooze()
+    console.log(waiting.waitsFor)
+    yield* waiting.stop()
+    console.log('who is there?')
+    console.log(yield* gets())
+  },
+  *'main returns'() {
+    spin('waiting', () => gets())
+    yield* sleep(20)
+    console.log('main returns')
+  },
+  *'main returns at once'() {
+    spin('waiting', () => gets())
+    yield* snooze()
+    console.log('main returns')
+  },
+  *'main returns with input left'() {
+    console.log('ready')
+    console.log(yield* gets())
+  },
+  *'read beside Node'() {
+    console.log('ready')
+    console.log(yield* gets())
+    process.stdin.once('data', (chunk) => {
+      console.log(`Node got ${chunk}`)
+      setImmediate(() => process.stdin.pause())
+    })
+    process.stdin.resume()
+    console.log('more')
+  },
+}
+
+main(programs[process.argv[2] as keyof typeof programs])
