@@ -2,11 +2,141 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { test } from 'node:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { type Line, talk } from './talk.js'
 
-const tour = fileURLToPath(new URL('../examples/tour.js', import.meta.url))
-const { status, stdout, stderr } = spawnSync(process.execPath, [tour], { encoding: 'utf8', timeout: 60_000 })
+/** Where an example has been built. */
+const built = (name: string) => fileURLToPath(new URL(`../examples/${name}.js`, import.meta.url))
+const sources = fileURLToPath(new URL('../../examples/', import.meta.url))
+
+interface Run {
+  name: string
+  args?: string[]
+  /** What is typed, and when. Without it, input stays open and nothing comes. */
+  typed?: Line[]
+  printed: string[]
+  /** What depends on the clock, as [pattern, replacement]. */
+  settled?: [RegExp, string][]
+  code?: number
+}
+
+const TIME: [RegExp, string] = [/\d\d:\d\d:\d\d/g, 'now']
+
+const runs: Run[] = [
+  {
+    name: 'counter',
+    args: ['20'],
+    typed: [{ seen: 'count: 3\n', write: '\n' }],
+    printed: ['Press return to stop this program', 'count: 1', 'count: 2', 'count: 3'],
+    settled: [[/count: ([4-9]|\d\d+)\n/g, '']], // as many more as pass until the key is noticed
+  },
+  { name: 'sleep-and-suspend', printed: ['Going to sleep...', 'Woke up', "We're done"] },
+  {
+    name: 'stop-restart-await',
+    printed: ['going to sleep', 'stopped', 'going to sleep', 'done sleeping', 'stopped'],
+  },
+  { name: 'await-chain', printed: ['foo'] },
+  { name: 'await-all', printed: ['[ 0, 10, 20 ]'] },
+  { name: 'select', printed: ['paris was first: a reply from paris'] },
+  {
+    name: 'fibonacci',
+    printed: [1, 1, 2, 3, 5, 8, 13, 21, 34, 55, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55].map(String),
+  },
+  {
+    name: 'switching',
+    printed: ['Hi from main fiber', 'Hi from f1', 'Hi from f2', 'Hi again from f1', 'Bye from main fiber'],
+  },
+  { name: 'ping-pong', printed: ['ping', 'pong', 'ping', 'pong', 'ping', 'game over'] },
+  { name: 'ping-pong-values', printed: ['ping', 'pong', 'ping', 'pong', 'ping', 'pong'] },
+  { name: 'reset-increment', printed: [1, 2, 3, 0, 1, 2, 3].map((count) => `count = ${count}`) },
+  { name: 'lazy', args: ['10'], printed: ['Got O hi!', 'Got O hi!', 'Got O hi!'] },
+  {
+    name: 'echo-and-time',
+    args: ['20'],
+    typed: [
+      { seen: 'Time: ', write: 'hello\n' },
+      { seen: 'hello\n', write: 'wor' },
+      { seen: 'Time: ', write: 'ld\n' },
+      { seen: 'ld\n' },
+    ],
+    printed: ['hello', 'world'],
+    settled: [TIME, [/Time: now\n/g, '']],
+  },
+  {
+    name: 'run-queue',
+    args: ['50'],
+    typed: [{ seen: 'Time: ', write: 'hello\n' }, { seen: 'hello\n' }],
+    printed: [
+      'at first                []',
+      'echoPrinter can run     [echoPrinter]',
+      'timePrinter can run     [echoPrinter, timePrinter]',
+      'echoPrinter runs        [timePrinter]',
+      'timePrinter runs        []',
+      'timePrinter can run     [timePrinter]',
+      'timePrinter runs        []',
+      'Time: now',
+      'echoPrinter can run     [echoPrinter]',
+      'echoPrinter runs        []',
+      'hello',
+      'echoPrinter can run     [echoPrinter]',
+      'echoPrinter runs        []',
+      'main can run            [main]',
+      'main runs               []',
+      'timePrinter can run     [timePrinter]',
+      'timePrinter runs        []',
+    ],
+    settled: [
+      TIME,
+      [/(?<=Time: now\n|hello\n)(timePrinter can run .*\ntimePrinter runs .*\nTime: now\n)+/g, ''], // and later ones
+    ],
+  },
+  { name: 'starving-pair', printed: ['the timer was served', 'still in the run queue: 1'] },
+  { name: 'with-timeout', printed: ['downloaded in 10 ms', 'too late: Error: timeout'] },
+  {
+    name: 'gets-with-timeout',
+    args: ['60000'],
+    typed: [
+      { seen: 'name?', write: 'Ada\n' },
+      { seen: 'colour?', write: 'teal\n' },
+    ],
+    printed: ['What is your name?', 'Hello, Ada', 'What is your favourite colour?', 'Your colour: teal'],
+  },
+  {
+    name: 'gets-with-timeout',
+    args: ['20'],
+    printed: [
+      'What is your name?',
+      'Hello, stranger',
+      'What is your favourite colour?',
+      'Your colour: gets was cancelled',
+    ],
+  },
+]
+
+describe('the examples print what they promise', { concurrency: 2 }, () => {
+  for (const { name, args = [], typed = [], printed, settled = [], code = 0 } of runs) {
+    test([name, ...args].join(' '), async () => {
+      const ended = await talk(built(name), args, typed)
+      const text = settled.reduce((all, [pattern, by]) => all.replace(pattern, by), ended.stdout)
+      assert.deepEqual(text.split('\n'), [...printed, ''])
+      assert.deepEqual([ended.code, ended.stderr], [code, ''])
+    })
+  }
+})
+
+test('every example is run here and listed in their README', () => {
+  const names = readdirSync(sources).flatMap((file) => /^(.*)\.ts$/.exec(file)?.[1] ?? [])
+  assert.deepEqual([...new Set([...runs.map(({ name }) => name), 'tour'])].sort(), names.sort())
+  const listed = readFileSync(`${sources}README.md`, 'utf8').matchAll(/^\| \[(.*)\]\(\1\.ts\)/gm)
+  assert.deepEqual([...listed].map(([, name]) => name).sort(), names)
+})
+
+const { status, stdout, stderr } = spawnSync(process.execPath, [built('tour')], {
+  encoding: 'utf8',
+  timeout: 60_000,
+})
 
 test('the tour ends by itself with code 0 and a clean stderr', () => {
   assert.equal(stderr, '')
