@@ -34,6 +34,9 @@ const GROUPS = {
     ],
     Errors: ['errorFiber', 'suppressedErrors', 'ErrorLike', 'PolyphonyError'],
   },
+  'polyphony/io': {
+    'Standard input': ['stdin', 'gets', 'Reader'],
+  },
   'polyphony/testing': {
     'Time that jumps': ['virtual'],
     'Every order': ['explore', 'ExploreOptions', 'Exploration', 'ScheduleFailed'],
@@ -151,6 +154,7 @@ function callsOf(name, statements) {
   }
   const [declared] = everywhere.get(type) ?? [findDeclaration(type, file)]
   const calls = declared.members.filter((member) => /^[<(]/.test(member.code))
+  if (calls.length === 0) return `const ${name}: ${type}`
   return calls.map((member) => `${name}${readable(member.code)}`).join('\n')
 }
 

@@ -2,7 +2,7 @@
 //
 // A ```ts block that begins with an import is a program; other ```ts blocks are fragments and are not run.
 // A ```js block is a program for plain Node. The ```text block that follows, if any, is what must come out:
-// stdout, then stderr, then "exit code N" unless that is 0. All programs are type-checked with the suite's settings.
+// stdout, then stderr, then "exit code N" unless that is 0. Each is given two lines to read: hello, world. All programs are type-checked with the suite's settings.
 
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
@@ -125,5 +125,7 @@ function runProgram(file: string): Promise<string> {
       const code = child.exitCode === 0 ? '' : `exit code ${child.exitCode}`
       resolve(`${stdout}${stderr}${code}`.trimEnd())
     })
+    child.stdin?.on('error', () => {}) // it may be over before it has read anything
+    child.stdin?.end('hello\nworld\n')
   })
 }

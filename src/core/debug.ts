@@ -35,7 +35,7 @@ export function userStack(stack: string): string {
 function isLibraryFrame(line: string): boolean {
   return (
     /^\s+at /.test(line) &&
-    (line.includes(here) || /\bnode:/.test(line) || line.includes('Generator.next (<anonymous>)'))
+    (line.includes(here) || /\bnode:/.test(line) || line.includes('.next (<anonymous>)'))
   )
 }
 

@@ -4,8 +4,8 @@
 import type { Fiber } from './fiber.js'
 
 /**
- * What happened to a fiber. spin: it was made. schedule: it became runnable. unblock: its turn began. block: it waits, and
- * `detail` is the op. end: it is dead. The others are notes of things that would otherwise go unseen.
+ * What happened to a fiber. spin: it was made. schedule: it became runnable. unblock: its turn began. block: its turn is over,
+ * and `detail` is the op that it waits in, or `snooze()`. end: it is dead. The others are notes of things that would otherwise go unseen.
  */
 export type TapEvent =
   | 'spin'

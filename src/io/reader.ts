@@ -8,7 +8,24 @@ import type { Readable } from 'node:stream'
 import { BadState, BaseOp, enteredTwice, type Fiber, fail, type Op, settle } from '../core/index.js'
 import { Intake } from './intake.js'
 
-/** Something to read from. Several fibers may wait at once; they are served in the order they came. */
+/**
+ * Something to read from. Several fibers may wait at once; they are served in the order they came. In this example, the
+ * input is the two lines `hello` and `world`.
+ *
+ * ```ts
+ * import { Fiber, main, spin } from 'polyphony'
+ * import { type Reader, stdin } from 'polyphony/io'
+ *
+ * const one = (input: Reader) => input.gets()
+ *
+ * main(function* () {
+ *   console.log(yield* Fiber.await(spin(one, stdin), spin(one, stdin), spin(one, stdin)))
+ * })
+ * ```
+ * ```text
+ * [ 'hello', 'world', undefined ]
+ * ```
+ */
 export class Reader {
   private readonly intake = new Intake()
   private readonly waiters = new Set<Wait<unknown>>()
@@ -17,6 +34,7 @@ export class Reader {
 
   /** `open` is called once, by the first wait. */
   constructor(
+    /** What it is called where somebody waits for it. */
     readonly name: string,
     private readonly open: () => Readable,
   ) {}

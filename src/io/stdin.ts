@@ -3,14 +3,42 @@
 import type { Op } from '../core/index.js'
 import { Reader } from './reader.js'
 
-/** What the program is given to read. */
+/**
+ * What the program is given to read. In this example, the two lines `hello` and `world`.
+ *
+ * ```ts
+ * import { main } from 'polyphony'
+ * import { stdin } from 'polyphony/io'
+ *
+ * main(function* () {
+ *   console.log(yield* stdin.gets())
+ *   console.log(`${yield* stdin.read()}`.trimEnd())
+ *   console.log(yield* stdin.gets())
+ * })
+ * ```
+ * ```text
+ * hello
+ * world
+ * undefined
+ * ```
+ */
 export const stdin = new Reader('stdin', () => process.stdin)
 
 /**
  * The next line of standard input, without its end; `undefined` when there are no more. The same as `stdin.gets()`.
+ * In this example, the two lines are `hello` and `world`.
  *
  * ```ts
- * for (let line; (line = yield* gets()) !== undefined; ) console.log(line.toUpperCase())
+ * import { main } from 'polyphony'
+ * import { gets } from 'polyphony/io'
+ *
+ * main(function* () {
+ *   for (let line: string | undefined; (line = yield* gets()) !== undefined; ) console.log(line.toUpperCase())
+ * })
+ * ```
+ * ```text
+ * HELLO
+ * WORLD
  * ```
  */
 export function gets(): Op<string | undefined> {

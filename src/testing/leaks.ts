@@ -56,6 +56,6 @@ function nodeProbe(): Pick<Leaks, 'listeners' | 'resources'> {
   if (process?.getActiveResourcesInfo === undefined) return { listeners: {}, resources: [] }
   const listeners: Record<string, number> = {}
   for (const event of process.eventNames()) listeners[String(event)] = process.listenerCount(event as string)
-  const standard = /^(TTYWrap|PipeWrap|FSReqCallback|FSReqPromise|Immediate)$/
+  const standard = /^(TTYWrap|PipeWrap|FSReqCallback|FSReqPromise|CloseReq|Immediate)$/
   return { listeners, resources: process.getActiveResourcesInfo().filter((name) => !standard.test(name)) }
 }
