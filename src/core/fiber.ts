@@ -340,7 +340,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
       (options.keepMailbox && (this.cold?.restart?.mailbox ?? this._mailbox)) || new Ring<unknown>()
     if (this._mailbox !== mailbox) this._mailbox = null
     const cold = this.coldRecord()
-    cold.restart = { args: options.args, mailbox, stop }
+    cold.restart = { args: options.args, mailbox, stop: cold.restart?.stop ?? stop } // of two, the first tears it down
     if (this._state === P.DEAD) {
       link(this, this.owner as Owner)
       this.runtime.alive++
