@@ -254,7 +254,8 @@ export async function record(
         })
         recorder.f[0] = spin({ name: 'main', link: false }, main)
         yield* persist(() => recorder.f[0]?.join() as Op<Outcome<unknown>>, watch)
-        do yield* persist(() => root.shutdownChildren(), watch)
+        // Again and again: a fiber may answer a stop with a restart.
+        do yield* persist(() => moveOnAfter(10_000, () => root.shutdownChildren(), []), watch)
         while (root.children.length > 0)
       },
       { seed },
