@@ -19,9 +19,13 @@ export type Kind = 'sleep' | 'idle' | 'observe'
 export interface Place {
   /** How many shields and cleanups of `ensure` are around it. */
   walls: number
-  /** Nothing may strike here: cleanup that a stop has begun (S16), or the cleanup of `ensure` (S16b), outside inner blocks. */
-  isCalm: boolean
+  /**
+   * What may not strike here, inner blocks aside. 'all': cleanup that a stop has begun (S16), or the cleanup of `ensure` (S16b).
+   * 'stops': a shield (S20).
+   */
+  calm: Calm
 }
+export type Calm = 'none' | 'stops' | 'all'
 
 interface Message {
   to: Fiber
@@ -56,8 +60,12 @@ export class Watch {
 
   // ---- what the tap tells
 
-  heard(event: string, fiber: Fiber): void {
+  heard(event: string, fiber: Fiber, detail?: unknown): void {
     this.tick()
+    if (event === 'block' && fiber.phase === 'unwinding' && (detail as { idle?: boolean } | null)?.idle) {
+      if (this.places.get(fiber)?.walls === 0)
+        this.break('S17', `${fiber.name} waits for work while it unwinds`)
+    }
     if (event === 'forced') this.forced.add(fiber)
     else if (event === 'restart') this.resting.delete(fiber)
     else if (event === 'unblock' && this.resting.has(fiber))
@@ -96,28 +104,25 @@ export class Watch {
   }
 
   /** A stretch of a body begins; gives the call for its end. */
-  enters(isCalm: boolean, walls: number): () => void {
+  enters(calm: Calm, walls: number): () => void {
     const place = this.place()
-    const before = place.isCalm
-    place.isCalm = isCalm
+    const before = place.calm
+    place.calm = calm
     place.walls += walls
     return () => {
-      place.isCalm = before
+      place.calm = before
       place.walls -= walls
     }
   }
 
   begins(fiber: Fiber): void {
-    this.places.set(fiber, { walls: 0, isCalm: false })
+    this.places.set(fiber, { walls: 0, calm: 'none' })
     if (fiber.phase !== 'live') this.break('S05', `${fiber.name} began although it was ${fiber.phase}`)
   }
 
   /** A wait gave a value. */
   passed(fiber: Fiber, kind: Kind, phaseBefore: string, since: number, ms = 0): void {
     this.tick()
-    if (kind === 'idle' && phaseBefore === 'unwinding' && this.place().walls === 0) {
-      this.break('S17', `${fiber.name} waited for new work while it was unwinding`)
-    }
     if (kind === 'idle' && phaseBefore === 'forced')
       this.break('S19', `${fiber.name} waited although it was forced`)
     if (kind === 'sleep' && this.time !== since + ms) {
@@ -129,9 +134,11 @@ export class Watch {
   struck(fiber: Fiber, kind: Kind, thrown: unknown): void {
     this.tick()
     this.sees(fiber, thrown)
-    if (kind === 'sleep' && this.place().isCalm) {
+    const { calm } = this.place()
+    if (kind === 'sleep' && calm === 'all') {
       this.break('S16', `${show(thrown)} cut the cleanup of ${fiber.name}`)
     }
+    if (isStop(thrown) && calm === 'stops') this.break('S20', `a stop struck ${fiber.name} in its shield`)
     if (kind === 'observe' && !isStop(thrown)) return // S25: awaiting tells as often as one asks
     const strikes = { ...(this.strikes.get(thrown)?.get(fiber) ?? { all: 0, refusals: 0 }) }
     strikes.all++

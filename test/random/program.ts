@@ -49,9 +49,9 @@ export function programs(exact: boolean): fc.Arbitrary<Program> {
       const common = [
         { weight: 5, arbitrary: fc.record({ do: fc.constant('sleep'), ms }) },
         { weight: 2, arbitrary: just('snooze') },
-        { weight: 2, arbitrary: just('receive', 'suspend') },
+        { weight: 3, arbitrary: just('receive', 'receive', 'suspend') },
         { weight: 1, arbitrary: just('throw') },
-        { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('send', 'schedule'), of: target }) },
+        { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('send', 'send', 'schedule'), of: target }) },
         { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('await', 'join'), of: target }) },
         {
           weight: 3,

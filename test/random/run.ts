@@ -153,7 +153,7 @@ function hooks(recorder: Recorder, watch: Watch) {
     }
   }
   function* block<T>(op: Op<T>, walls = 0): Routine<T> {
-    const leave = watch.enters(false, walls)
+    const leave = watch.enters(walls > 0 ? 'stops' : 'none', walls)
     try {
       return yield* op
     } catch (thrown) {
@@ -166,7 +166,7 @@ function hooks(recorder: Recorder, watch: Watch) {
   /** The cleanup of an `ensure`. It ends by itself, or by an error of its own. */
   function* cleanup(body: () => Op<unknown>): Routine<void> {
     const begun = watch.cleanupBegins()
-    const leave = watch.enters(true, 1)
+    const leave = watch.enters('all', 1)
     try {
       yield* body()
       watch.cleanupEnds(begun)
@@ -204,7 +204,7 @@ function hooks(recorder: Recorder, watch: Watch) {
     select,
     awaitAll,
     children,
-    calm: (isCalm: boolean) => watch.enters(isCalm, 0),
+    calm: (isStopped: boolean) => watch.enters(isStopped ? 'all' : 'none', 0),
     begins: () => watch.begins(Fiber.current),
     receives: watch.receives,
     woken: watch.woken,
@@ -247,9 +247,9 @@ export async function record(
       function* () {
         const root = Fiber.current
         recorder.begin()
-        untap = tap((event, fiber: any) => {
+        untap = tap((event, fiber: any, detail) => {
           if (fiber === root) return
-          watch?.heard(event, fiber)
+          watch?.heard(event, fiber, detail)
           if (event === 'end') recorder.log(0, `ended ${show(makeOutcome(fiber.how, fiber.value))}`, fiber)
         })
         recorder.f[0] = spin({ name: 'main', link: false }, main)

@@ -1,0 +1,27 @@
+// What the explored scenarios share.
+
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { type Routine, snooze } from 'polyphony'
+import { explore } from 'polyphony/testing'
+
+/** Runs a scenario in every order of its fibers, to the last, and says how many there were. */
+export function everyOrder(t: TestContext, scenario: () => unknown): number {
+  const { schedules, complete } = explore(scenario, { maxSchedules: 300_000 })
+  assert.ok(complete, `only ${schedules} orders were run`)
+  assert.ok(schedules > 1, 'there was nothing to choose')
+  t.diagnostic(`${schedules} orders`)
+  return schedules
+}
+
+/** Fails at its second turn. */
+export function* fails(error: Error): Routine<never> {
+  yield* snooze()
+  throw error
+}
+
+/** Gives a value at its second turn. */
+export function* gives<T>(value: T): Routine<T> {
+  yield* snooze()
+  return value
+}
