@@ -249,17 +249,25 @@ describe('starvation', { concurrency: 2 }, () => {
   for (const kind of [
     'snooze',
     'schedule',
+    'messages',
     'ready',
     'promise',
     'block',
     'empty-block',
     'loop',
     'spin',
+    'children',
+    'timers',
     'slow',
   ]) {
     test(`S49 timers and sockets are served beside fibers that never wait: ${kind}`, async () => {
-      const { code, stdout, stderr } = await program('starvation', [kind], { limit: 5000 })
-      const expected = lines('socket: all round trips', 'timer: all fired', 'timer: in time')
+      const { code, stdout, stderr } = await program('starvation', [kind], { limit: 20_000 })
+      const expected = lines(
+        'steps: at most 1,024 between two turns of the event loop',
+        'socket: all round trips',
+        'timer: all fired',
+        'timer: in time',
+      )
       assert.deepEqual([code, stdout, stderr], [0, expected, ''])
     })
   }
@@ -269,15 +277,28 @@ describe('memory', { concurrency: 1 }, () => {
   for (const [kind, promise] of Object.entries({
     spins: 'S04 a finished child is forgotten at once: a million spins, flat heap',
     unawaited: 'S04 children that nobody awaits are forgotten too',
-    sleeps: 'sleeps that were stopped leave nothing behind',
-    timeouts: 'time-outs that did not fire leave nothing behind',
-    messages: 'messages that were received leave nothing behind',
+    sleeps: 'a million sleeps that were stopped leave nothing behind',
+    timeouts: 'a million time-outs that did not fire leave nothing behind',
+    ended: 'a million time-outs around sleeps that ended first leave nothing behind',
+    expired: 'a million time-outs that cut a sleep leave nothing behind',
+    messages: 'a million messages that were received leave nothing behind',
+    restarts: 'S41 a million restarts leave nothing behind',
+    selects: 'S37 a million times selected together with others, a fiber keeps nothing of it',
+    awaiters: 'S52 a million awaiters that were stopped leave nothing behind',
   })) {
     test(promise, async () => {
-      const { code, stdout, stderr } = await program('heap', [kind], { node: ['--expose-gc'] })
+      const { code, stdout, stderr } = await program('heap', [kind], {
+        node: ['--expose-gc'],
+        limit: 180_000,
+      })
       assert.deepEqual([code, stdout, stderr], [0, 'flat\n', ''])
     })
   }
+
+  test('a million sleeping fibers fit into 1 GB, and end when they are stopped', async () => {
+    const { code, stdout, stderr } = await program('heap', ['sleepers'], { limit: 180_000 })
+    assert.deepEqual([code, stdout, stderr], [0, lines('less than 1 GB', '1 fiber, 0 timers left'), ''])
+  })
 
   test('S04 dead fibers and their results are collected', async () => {
     const { code, stdout, stderr } = await program('heap', ['dead'], { node: ['--expose-gc'] })

@@ -1,9 +1,12 @@
-// Heap tests, run with --expose-gc: node --expose-gc heap.js spins | sleeps | timeouts | messages | dead
+// Heap tests, run with --expose-gc: node --expose-gc heap.js <one of the kinds of work below> | dead | sleepers
 
-import { type Fiber, main, moveOnAfter, receive, sleep, snooze, spin } from 'polyphony'
+import { Fiber, main, moveOnAfter, receive, runtimeStats, scope, sleep, snooze, spin } from 'polyphony'
 
+const WARM_UP = 2
 const ROUNDS = 10
 const EACH = 100_000
+const A_MILLION = ROUNDS * EACH
+const SIDE_BY_SIDE = 1000
 
 function heapUsed(): number {
   gc?.()
@@ -35,6 +38,49 @@ const work: Record<string, (n: number) => Generator<any, void, any>> = {
   *timeouts(n) {
     for (let i = 0; i < n; i++) yield* moveOnAfter(60_000, snooze)
   },
+  /** Limits that are left in time by a sleep that ends first; many at once, since these sleeps are real. */
+  *ended(n) {
+    for (let i = 0; i < n; i += SIDE_BY_SIDE) {
+      yield* scope(() => {
+        for (let k = 0; k < SIDE_BY_SIDE; k++) spin(endInTime)
+      })
+    }
+  },
+  /** Limits that expire and cut a long sleep. */
+  *expired(n) {
+    for (let i = 0; i < n; i += SIDE_BY_SIDE) {
+      yield* scope(() => {
+        for (let k = 0; k < SIDE_BY_SIDE; k++) spin(expire)
+      })
+    }
+  },
+  /** One fiber, run again and again. */
+  *restarts(n) {
+    const fiber = spin(receive)
+    for (let i = 0; i < n; i++) {
+      const { incarnation } = fiber
+      fiber.restart()
+      while (fiber.incarnation === incarnation) yield* snooze()
+      yield* snooze()
+    }
+    yield* fiber.stop()
+  },
+  /** The one that was not selected must not remember who asked. */
+  *selects(n) {
+    const lasting = spin(sleepLong)
+    for (let i = 0; i < n; i++) yield* Fiber.select(lasting, spin(nothing, i))
+    yield* lasting.stop()
+  },
+  /** Nor must one whose awaiters were stopped. */
+  *awaiters(n) {
+    const lasting = spin(sleepLong)
+    for (let i = 0; i < n; i++) {
+      const awaiter = spin(awaitIt, lasting)
+      yield* snooze()
+      yield* awaiter.stop()
+    }
+    yield* lasting.stop()
+  },
   *messages(n) {
     const sink = spin(function* () {
       for (;;) yield* receive()
@@ -50,8 +96,28 @@ const work: Record<string, (n: number) => Generator<any, void, any>> = {
 function* nothing(i: number) {
   return i
 }
+function* awaitIt(fiber: Fiber) {
+  yield* fiber
+}
 function* sleepLong() {
   yield* sleep(60_000)
+}
+
+function* endInTime() {
+  yield* moveOnAfter(60_000, () => sleep(1))
+}
+function* expire() {
+  yield* moveOnAfter(1, sleepLong)
+}
+
+/** A million fibers that sleep at the same time, then are stopped. */
+function* sleepers(): Generator<any, void, any> {
+  for (let i = 0; i < A_MILLION; i++) spin(sleepLong)
+  while (runtimeStats().runQueue > 0 || runtimeStats().timers < A_MILLION) yield* snooze()
+  const megabytes = Math.round(process.memoryUsage().rss / 2 ** 20)
+  console.log(megabytes < 1024 ? 'less than 1 GB' : `${megabytes} MB`)
+  yield* Fiber.current.shutdownChildren()
+  console.log(`${runtimeStats().fibers} fiber, ${runtimeStats().timers} timers left`)
 }
 
 /** Dead fibers whose handles are gone are collected; so is what they returned and held. */
@@ -83,9 +149,10 @@ function* dead(): Generator<any, void, any> {
 main(function* () {
   const kind = process.argv[2] as string
   if (kind === 'dead') return yield* dead()
+  if (kind === 'sleepers') return yield* sleepers()
   const body = work[kind]
   if (body === undefined) throw new Error(`no such work: ${kind}`)
-  yield* body(EACH)
+  for (let round = 0; round < WARM_UP; round++) yield* body(EACH)
   const before = heapUsed()
   for (let round = 0; round < ROUNDS; round++) yield* body(EACH)
   const grown = heapUsed() - before

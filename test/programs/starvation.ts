@@ -6,6 +6,8 @@ import {
   Fiber,
   main,
   moveOnAfter,
+  receive,
+  runtimeStats,
   shield,
   sleep,
   snooze,
@@ -40,6 +42,16 @@ const hogs: Record<string, () => void> = {
         }),
       )
     }
+  },
+  /** There is always another message. */
+  messages() {
+    const reader: Fiber = spin(function* () {
+      for (;;) {
+        yield* receive()
+        reader.send(1)
+      }
+    })
+    reader.send(1)
   },
   /** A wait that is over before it began. */
   ready() {
@@ -77,6 +89,22 @@ const hogs: Record<string, () => void> = {
       Fiber.current.parent?.spin(again)
     })
   },
+  /** A fiber that always has children to wait for; they end at once. */
+  children() {
+    spin(function* () {
+      for (;;) {
+        for (let i = 0; i < 10; i++) spin(() => i)
+        yield* Fiber.current.joinChildren()
+      }
+    })
+  },
+  /** Thousands of timers that are due at the same moment, again and again. */
+  timers() {
+    const tick = function* () {
+      for (;;) yield* sleep(1)
+    }
+    for (let i = 0; i < 5000; i++) spin(tick)
+  },
   /** Steps that each take a few milliseconds. */
   slow() {
     for (let i = 0; i < 3; i++) {
@@ -90,12 +118,36 @@ const hogs: Record<string, () => void> = {
   },
 }
 
+const TURNS = 200
+/** The most steps between two turns of the event loop, seen from setImmediate. */
+function mostSteps(): Promise<number> {
+  let most = 0
+  let turns = 0
+  let before = runtimeStats().switches
+  return new Promise((resolve) => {
+    const look = () => {
+      const { switches } = runtimeStats()
+      most = Math.max(most, switches - before)
+      before = switches
+      if (++turns < TURNS) setImmediate(look)
+      else resolve(most)
+    }
+    setImmediate(look)
+  })
+}
+
 main(function* () {
   const server = createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1')
   yield* until(once(server, 'listening'))
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
   yield* until(once(socket, 'connect'))
-  hogs[process.argv[2] as string]?.()
+  const kind = process.argv[2] as string
+  hogs[kind]?.()
+
+  const most = yield* until(mostSteps())
+  // A timer that rings is a turn of the loop as well, which setImmediate does not see.
+  const allowed = kind === 'timers' ? 2 * 1024 : 1024
+  console.log(`steps: at most ${most <= allowed ? '1,024' : most} between two turns of the event loop`)
 
   for (let i = 0; i < ROUND_TRIPS; i++) {
     socket.write('ping')
