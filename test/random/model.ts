@@ -23,7 +23,10 @@ class Failure {
   received = new Set<Fiber>()
   constructor(readonly name: string) {}
 }
-/** How a forced region ends: no `catch` sees it (S19). */
+/**
+ * How a forced region ends: no `catch` sees it (S19). Inside one body an error may take its place, and be caught; but `yield*`
+ * remembers that it was told to return, so a body that ends then does not go on outside.
+ */
 class Return {
   constructor(readonly region: Region) {}
 }
@@ -65,6 +68,7 @@ class Fiber extends Region {
   answer: Answer | null = null
   isAlarmed = false // a signal came: the next op that is ready lets the others run (S09, S50)
   errors: { error: Failure; fromChild: boolean }[] = []
+  returning: Return | null = null
   tight = Infinity
   forceAt = Infinity
   mailbox: unknown[] = []
@@ -153,7 +157,7 @@ export function predict(program: Program): string[] {
   }
   function gate(f: Fiber, idle: boolean): boolean {
     const forced = regions(f).filter((region) => region.phase === FORCED)
-    if (forced.length > 0) throw new Return(f.phase === FORCED ? f : forced[0]!)
+    if (forced.length > 0) throw returnTo(f.phase === FORCED ? f : forced[0]!)
     strike(f)
     for (const region of idle ? regions(f) : []) {
       if (['shield', 'cleanup'].includes(region.kind)) break
@@ -161,7 +165,7 @@ export function predict(program: Program): string[] {
       if (++region.refused < SWALLOWS) throw region.signal // S17
       reports.push('forced')
       force(region)
-      throw new Return(region)
+      throw returnTo(region)
     }
     arm(f)
     if (f.errors.length > 0 || regions(f).some((region) => region.phase !== LIVE)) return false
@@ -169,6 +173,7 @@ export function predict(program: Program): string[] {
     f.isAlarmed = false
     return turn
   }
+  const returnTo = (region: Region): Return => (region.fiber.returning = new Return(region))
   function* wait(f: Fiber, wait: Wait): Generator<void, any> {
     const turn = gate(f, wait.idle === true)
     const ready = wait.ready?.()
@@ -180,7 +185,7 @@ export function predict(program: Program): string[] {
     f.waitsIn = f.answer = null
     if (given.signal !== true) return take(given)
     const forced = regions(f).filter((region) => region.phase === FORCED)
-    if (forced.length > 0) throw new Return(forced.at(-1)!)
+    if (forced.length > 0) throw returnTo(forced.at(-1)!)
     strike(f)
   }
   function take(given: Answer): unknown {
@@ -319,7 +324,7 @@ export function predict(program: Program): string[] {
   /** The first life of a fiber, or the next one. */
   function begin(f: Fiber): void {
     if (f.restart !== null) f.mailbox = f.restart.mailbox
-    f.restart = f.generator = f.signal = null
+    f.restart = f.generator = f.signal = f.returning = null
     f.phase = LIVE
     f.tight = Infinity
     f.refused = 0
@@ -384,6 +389,12 @@ export function predict(program: Program): string[] {
     cancel(region.timer)
     region.stage = 'left'
     region.fiber.blocks.pop()
+    if (region.fiber.returning?.region === region) region.fiber.returning = null
+  }
+  /** The body of a block. */
+  function* inside(f: Fiber, region: Region, body: Generator<void, void>): Generator<void, void> {
+    yield* body
+    if (f.returning !== null && f.returning.region !== region) throw f.returning
   }
   function request(region: Region): void {
     region.phase = REQUESTED
@@ -410,7 +421,7 @@ export function predict(program: Program): string[] {
     else expire()
     let isOwn = false
     try {
-      yield* run(f, body)
+      yield* inside(f, region, run(f, body))
       isOwn = region.wasStruck
     } catch (thrown) {
       isOwn =
@@ -436,7 +447,7 @@ export function predict(program: Program): string[] {
       else if (!region.wasStruck || thrown !== region.signal) passing = thrown
     }
     try {
-      yield* run(f, body)
+      yield* inside(f, region, run(f, body))
       region.stage = 'gathering'
       if (region.failures.length > 0 || region.phase >= UNWINDING) endChildren(region)
     } catch (thrown) {
@@ -473,7 +484,7 @@ export function predict(program: Program): string[] {
     if (kind !== 'cleanup') yield* switchpoint(f)
     const region = open(f, kind)
     try {
-      yield* body()
+      yield* inside(f, region, body())
     } finally {
       leave(region)
     }
