@@ -26,6 +26,9 @@ import { makeOutcome } from '#core/outcome'
 import { type Kind, Watch } from './invariants.js'
 import { type Program, print, RESTARTS } from './program.js'
 
+// Programs bring their own seeds, and the model knows one order only.
+delete process.env.POLY_SEED
+
 /** What the statements of a running program use; the printed program uses the same. */
 export class Recorder {
   readonly lines: string[] = []
