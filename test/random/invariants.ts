@@ -1,5 +1,14 @@
 // What must hold of every program, in whatever order its fibers run. Statements tell a watch what they do and see;
-// the tap tells it of beginnings and ends. A rule that is broken is noted, with its number.
+// the tap tells it of beginnings and ends. A rule that is broken is noted, with its number:
+//
+//   S01 a fiber ends once in each life, after its children, and does not run after that; nothing is left (`virtual` looks)
+//   S05 one that was stopped before its start runs no line
+//   S12 whoever waits for an end is told of one that was; S31 Fiber.await throws when all are over; S37 select gives one that has ended
+//   S16, S16b cleanup that a stop has begun, and that of `ensure`, is not cut unless forced; S20 no stop strikes in a shield
+//   S17 no new work is waited for while unwinding; S18 a stop is seen through within its grace; S19 nobody is abandoned
+//   S21 a stop strikes once; S25 an error comes up into a fiber once; S22, S24 an error that left a body was seen by somebody else
+//   S34 an answer that was given arrives: a message, a wake-up (S63); S38 messages arrive once and in order; S41 not after a restart
+//   S68 a sleep takes as long as it says, and time never runs back; S70 nothing odd is thrown or reported
 
 import {
   DeadlockError,
@@ -24,6 +33,8 @@ export interface Place {
    * 'stops': a shield (S20).
    */
   calm: Calm
+  /** It was refused new work (S17): a limit inside may cut what that has begun. */
+  wasRefused: boolean
 }
 export type Calm = 'none' | 'stops' | 'all'
 
@@ -62,10 +73,11 @@ export class Watch {
 
   heard(event: string, fiber: Fiber, detail?: unknown): void {
     this.tick()
+    const place = this.places.get(fiber)
     if (event === 'block' && fiber.phase === 'unwinding' && (detail as { idle?: boolean } | null)?.idle) {
-      if (this.places.get(fiber)?.walls === 0)
-        this.break('S17', `${fiber.name} waits for work while it unwinds`)
+      if (place?.walls === 0) this.break('S17', `${fiber.name} waits for work while it unwinds`)
     }
+    if (event === 'refused' && place) place.wasRefused = true
     if (event === 'forced') this.forced.add(fiber)
     else if (event === 'restart') this.resting.delete(fiber)
     else if (event === 'unblock' && this.resting.has(fiber))
@@ -116,7 +128,7 @@ export class Watch {
   }
 
   begins(fiber: Fiber): void {
-    this.places.set(fiber, { walls: 0, calm: 'none' })
+    this.places.set(fiber, { walls: 0, calm: 'none', wasRefused: false })
     if (fiber.phase !== 'live') this.break('S05', `${fiber.name} began although it was ${fiber.phase}`)
   }
 
@@ -230,6 +242,11 @@ export class Watch {
     if (this.wakeUps.get(value) !== fiber) this.break('S63', `${fiber.name} was woken by nobody`)
     this.wakeUps.delete(value)
     return value
+  }
+
+  /** A `finally` begins, by a stop or for another reason; gives the call for its end. */
+  finallyBegins(isStopped: boolean): () => void {
+    return this.enters(isStopped && !this.place().wasRefused ? 'all' : 'none', 0)
   }
 
   cleanupBegins(): object {

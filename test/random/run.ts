@@ -207,7 +207,7 @@ function hooks(recorder: Recorder, watch: Watch) {
     select,
     awaitAll,
     children,
-    calm: (isStopped: boolean) => watch.enters(isStopped ? 'all' : 'none', 0),
+    calm: (isStopped: boolean) => watch.finallyBegins(isStopped),
     begins: () => watch.begins(Fiber.current),
     receives: watch.receives,
     woken: watch.woken,
