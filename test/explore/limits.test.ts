@@ -24,7 +24,7 @@ function now(): number {
   return (Fiber.current as any).runtime.now()
 }
 
-test('S34 a limit that expires as the wait is answered: whoever was first wins, and nothing is lost', (t) => {
+test('S34 S63 a limit that expires before the wait is answered: schedule says so, and nothing is lost', (t) => {
   const seen = new Set<unknown>()
   everyOrder(t, function* () {
     let wasWoken = false
@@ -43,18 +43,35 @@ test('S34 a limit that expires as the wait is answered: whoever was first wins, 
   assert.deepEqual([...seen], ['late']) // all timers of an instant fire before a fiber runs
 })
 
-test('S34 a limit that expires in the turn in which its body ends lets the result stand', (t) => {
+test('S34 S68 a limit and the wait in it end at one instant: set first, fires first; an answer that is there stands', (t) => {
+  const seen = new Set<unknown>()
   everyOrder(t, function* () {
-    const ending = spin(function* () {
-      yield* sleep(5)
-      return 'ended'
+    let limit: Timeout | null = null
+    let isSleeping = false
+    let isLimitLater = false
+    const limited = spin(() =>
+      moveOnAfter(
+        5,
+        function* (timeout) {
+          limit = timeout
+          yield* snooze()
+          isSleeping = true
+          yield* sleep(5)
+          return 'ended'
+        },
+        'late',
+      ),
+    )
+    spin(function* () {
+      yield* snooze()
+      isLimitLater = isSleeping
+      limit?.reset() // for the same instant, but set later
     })
-    spin(() => sleep(5))
-    // `ending` sleeps first, so it is dead before the limit strikes, or the limit strikes: nothing in between.
-    const result = yield* moveOnAfter(5, () => ending, 'late')
-    assert.equal(result, 'late') // the limit fires before `ending` has had its turn
-    assert.equal(yield* ending, 'ended')
+    const result = yield* limited
+    assert.equal(result, isLimitLater ? 'ended' : 'late')
+    seen.add(result)
   })
+  assert.equal(seen.size, 2)
 })
 
 test('S65 limits that expire together: the outermost strikes, once', (t) => {
