@@ -17,12 +17,7 @@ import {
   type Timeout,
 } from 'polyphony'
 import { failEverywhere, raiseEverywhere, stopEverywhere } from 'polyphony/testing'
-import { everyOrder } from './orders.js'
-
-/** The clock of this world. */
-function now(): number {
-  return (Fiber.current as any).runtime.now()
-}
+import { everyOrder, now } from './orders.js'
 
 test('S34 S63 a limit that expires before the wait is answered: schedule says so, and nothing is lost', (t) => {
   const seen = new Set<unknown>()

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { type Routine, snooze } from 'polyphony'
+import { Fiber, type Routine, snooze } from 'polyphony'
 import { explore } from 'polyphony/testing'
 
 /** Runs a scenario in every order of its fibers, to the last, and says how many there were. */
@@ -24,4 +24,9 @@ export function* fails(error: Error): Routine<never> {
 export function* gives<T>(value: T): Routine<T> {
   yield* snooze()
   return value
+}
+
+/** The clock of this world. */
+export function now(): number {
+  return (Fiber.current as any).runtime.now()
 }

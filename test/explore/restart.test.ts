@@ -116,6 +116,30 @@ test('S41 the mailbox is cut at the call: what was sent before is gone, what is 
   })
 })
 
+test('S41 an error of the teardown cancels the restart, and is not lost', (t) => {
+  everyOrder(t, function* () {
+    const error = new Error('teardown')
+    let lives = 0
+    const fiber = spin({ link: false }, function* () {
+      lives++
+      try {
+        yield* sleep(10)
+      } finally {
+        // biome-ignore lint/correctness/noUnsafeFinally: that is the point
+        throw error
+      }
+    })
+    spin(function* () {
+      yield* snooze()
+      fiber.restart()
+    })
+    const outcome = yield* fiber.join()
+    yield* Fiber.current.joinChildren()
+    assert.deepEqual(outcome, { type: 'error', error })
+    assert.equal(lives, 1) // one restarted before its first turn has not lived: nothing fails, and its first life is the next
+  })
+})
+
 test('S41 a restart called off by a stop at every switchpoint leaves nothing behind', () => {
   let state = { lives: 0, open: 0 }
   const scenario = function* () {

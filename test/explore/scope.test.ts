@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Fiber, isStop, type Routine, scope, sleep, snooze, spin } from 'polyphony'
 import { failEverywhere, raiseEverywhere, stopEverywhere } from 'polyphony/testing'
 import { thrownBy, whole } from '../helpers.js'
-import { everyOrder, fails } from './orders.js'
+import { everyOrder, fails, now } from './orders.js'
 
 /** A child that cleans up when it is stopped. */
 function* sibling(state: { open: number }): Routine<void> {
@@ -36,7 +36,7 @@ test('S28 a child that fails while the body waits: all others are over before th
       }),
     )
     assert.equal(thrown, error)
-    assert.deepEqual([state.open, isOver], [0, true])
+    assert.deepEqual([state.open, isOver, now()], [0, true, 0]) // stopped, not waited for
     assert.deepEqual(Fiber.current.children, [])
     yield* snooze() // S25: it does not come up again
   })
@@ -56,6 +56,7 @@ test('S23 two children fail: one error is thrown, the other is suppressed, none 
     // The second may have been stopped before it could fail.
     const received = whole(thrown)
     assert.ok(errors.includes(thrown))
+    assert.equal(now(), 0)
     assert.equal(new Set(received).size, received.length)
     assert.equal(state.open, 0)
   })

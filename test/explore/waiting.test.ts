@@ -166,6 +166,51 @@ test('S25 a parent that awaits receives the error by that alone', (t) => {
   })
 })
 
+test('S26 children that fail before their parent runs: each error is thrown, at one switchpoint after the other', (t) => {
+  everyOrder(t, function* () {
+    const errors = ['one', 'two', 'three'].map((message) => new Error(message))
+    for (const error of errors) spin(fails, error)
+    const seen: unknown[] = []
+    while (seen.length < errors.length) seen.push(yield* thrownBy(sleep(1000)))
+    assert.deepEqual(new Set(seen), new Set(errors))
+    yield* snooze() // no more of them
+  })
+})
+
+test('S26 an error and a stop are pending together: the error strikes first, then the stop', (t) => {
+  const orders = new Set<string>()
+  everyOrder(t, function* () {
+    const seen: string[] = []
+    let hasFailed = false
+    const fiber = spin(function* () {
+      spin(function* () {
+        yield* snooze()
+        hasFailed = true
+        throw new Error('child')
+      })
+      for (let i = 0; i < 2; i++) {
+        try {
+          yield* sleep(1000)
+        } catch (thrown) {
+          seen.push(isStop(thrown) ? 'stop' : 'error')
+          if (isStop(thrown)) throw thrown
+        }
+      }
+    })
+    let isPending = false
+    spin(function* () {
+      yield* snooze()
+      yield* snooze()
+      isPending = hasFailed && seen.length === 0
+      fiber.stop()
+    })
+    yield* fiber.join()
+    if (isPending) assert.deepEqual(seen, ['error', 'stop'])
+    orders.add(`${isPending}: ${seen}`)
+  })
+  assert.ok(orders.has('true: error,stop') && orders.has('false: stop') && orders.has('false: error,stop'))
+})
+
 test('S31 Fiber.await stops the others at the first error, and waits for their cleanup', (t) => {
   everyOrder(t, function* () {
     const error = new Error('one of them')
