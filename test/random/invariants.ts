@@ -190,10 +190,14 @@ export class Watch {
     return this.ends.has(fiber)
   }
 
-  /** `Fiber.await` threw: if it was by one that had to be waited for, all of them are over (S31). */
+  /**
+   * `Fiber.await` threw: if it was by one that had to be waited for, all of them are over (S31).
+   * Not so by a child: its error may have come up after something else had cut the wait, and strikes first (S26).
+   */
   failedAll(fibers: Fiber[], thrown: unknown): void {
     const owners = this.left.get(thrown)
-    if (owners?.size !== 1 || !fibers.some((fiber) => owners.has(fiber))) return
+    if (owners?.size !== 1) return
+    if (!fibers.some((fiber) => owners.has(fiber) && fiber.parent !== Fiber.current)) return
     const running = fibers.find((fiber) => !this.ends.has(fiber))
     if (running) this.break('S31', `Fiber.await threw while ${running.name} was still there`)
   }
