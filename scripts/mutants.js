@@ -1,0 +1,1622 @@
+// The ways in which `npm run mutate` breaks the library, rule by rule: each must make a test fail.
+//
+//   [file under src, what is broken, text to find, text to put there, options]
+//
+// The text to find must be there exactly once; keep it short. `also` names test files that start processes and are to be
+// looked into early; `and` is a second edit of the same file.
+
+function rule(name, ...list) {
+  return list.map(([file, breaks, find, replace, { also = [], and = [] } = {}]) => ({
+    rule: name,
+    breaks,
+    file: `src/${file}.ts`,
+    edits: [[find, replace], ...and],
+    also,
+  }))
+}
+
+const PROGRAMS = { also: ['programs'] }
+
+/** @type {{ rule: string, breaks: string, file: string, edits: [string, string][], also: string[] }[]} */
+export const mutants = [
+  // ---- lifetime
+  ...rule(
+    'S01',
+    [
+      'core/tree',
+      'a parent dies with the first of its children, not with the last',
+      'if (owner.newest !== null) return null',
+      '',
+    ],
+    [
+      'core/tree',
+      'a fiber is dead when its body has ended, whatever its children do',
+      'if (fiber.newest === null) {',
+      'if (fiber.newest === null || fiber._phase === CLOSING) {',
+    ],
+  ),
+  ...rule('S02', [
+    'core/tree',
+    'children are waited for, but not asked to stop',
+    'fiber._state = WAITING\n  stopChildren(fiber)',
+    'fiber._state = WAITING',
+  ]),
+  ...rule(
+    'S03',
+    ['core/tree', 'children are asked oldest first', 'children.push(child)', 'children.unshift(child)'],
+    [
+      'core/stop',
+      'a stop reaches the children before the body of their parent has ended',
+      'fiber.cold?.controller?.abort(stop.reason)',
+      'for (const child of listChildren(fiber)) requestStop(child, stop)',
+    ],
+  ),
+  ...rule(
+    'S04',
+    [
+      'core/tree',
+      'a dead child stays in the list of its parent',
+      'unlink(fiber)\n    const heard',
+      'const heard',
+    ],
+    [
+      'core/tree',
+      'a fiber that monitors keeps the dead ones it watched',
+      'if (!isReborn) monitor.cold?.monitoring?.delete(fiber)',
+      '',
+    ],
+  ),
+  ...rule(
+    'S05',
+    [
+      'core/step',
+      'a fiber stopped before its start runs up to its first switchpoint',
+      'if (fiber._phase !== LIVE || fiber.errors !== null) {',
+      'if (fiber.errors !== null) {',
+    ],
+    ['core/body', 'an async function is accepted as a body', 'kind === AsyncFunctionPrototype || ', ''],
+    [
+      'core/body',
+      'a body that returns a promise has it as its result',
+      "if (typeof value === 'object' && typeof (value as PromiseLike<unknown> | null)?.then",
+      "if (typeof value === 'string' && typeof (value as any)?.then",
+    ],
+  ),
+  ...rule(
+    'S06',
+    [
+      'core/spin',
+      'a fiber that is forced may spin',
+      'if (parent._phase >= FORCED) {',
+      'if (parent._phase > FORCED) {',
+    ],
+    [
+      'core/spin',
+      'a fiber that cleans up may not spin',
+      'if (parent._phase >= FORCED) {',
+      'if (parent._phase > 0) {',
+    ],
+  ),
+  ...rule(
+    'S07',
+    [
+      'core/fiber',
+      'detach gives a fiber to its grandparent, not to the root',
+      'this.attachTo(root)',
+      'this.attachTo(this.parent?.parent ?? root)',
+    ],
+    [
+      'core/fiber',
+      'a cycle of parents is not refused',
+      'if (f === this) throw',
+      'if (f === this && f === parent) throw',
+    ],
+    [
+      'core/fiber',
+      'who waited for a child that was moved away is not told',
+      'if (old !== null) childLeft(old)',
+      '',
+    ],
+  ),
+
+  // ---- switchpoints
+  ...rule('S08', [
+    'interop/until',
+    'until calls its function when it is made',
+    'super()\n',
+    "super()\n    if (typeof source === 'function') source(new AbortController().signal)\n",
+  ]),
+  ...rule(
+    'S09',
+    [
+      'core/gate',
+      'a pending signal is not noticed by an op that can finish at once',
+      'strikeIfReachable(fiber)\n  const unwinding',
+      'const unwinding',
+    ],
+    [
+      'core/stop',
+      'a raise does not make the next op look for signals',
+      'fiber.budget = 0\n  if (fiber._state !== WAITING) return',
+      'if (fiber._state !== WAITING) return',
+    ],
+    [
+      'core/block',
+      'entering a block is no switchpoint',
+      'if (this.crossesGate) {',
+      'if (this.fiber !== null) {',
+    ],
+    [
+      'core/suspend',
+      'snooze does not notice a pending signal',
+      'if (--fiber.budget < 0 && gate(fiber, this) === REFUSED) return SUSPENDED',
+      '',
+    ],
+  ),
+  ...rule('S10', [
+    'core/op',
+    'an op whose fiber has spent its budget is entered after the others have run',
+    'if (gated === REFUSED) return SUSPENDED\n',
+    `if (gated === REFUSED) return SUSPENDED
+    if (gated === 1 && !paused.has(fiber)) {
+      paused.add(fiber)
+      fiber.op = this as BaseOp<any>
+      fiber.how = VALUE
+      fiber.runtime.push(fiber)
+      return SUSPENDED
+    }
+    paused.delete(fiber)
+`,
+    {
+      and: [
+        [
+          'if (fiber.op === op && fiber._state === RUNNING) return resume(fiber)',
+          `if (fiber.op === op && fiber._state === RUNNING) {
+    if (!paused.has(fiber)) return resume(fiber)
+    forget(fiber)
+    return op.next()
+  }`,
+        ],
+        ['declare const brand', 'const paused = new WeakSet<Fiber>()\ndeclare const brand'],
+      ],
+    },
+  ]),
+
+  // ---- ending a fiber
+  ...rule('S11', [
+    'core/fiber',
+    'stop acts when its result is yield*ed, not when it is called',
+    'cancelRestart(this, stop)\n    requestStop(this, stop)\n    return this.seenThrough()',
+    `const self = this
+    return repeatable('stop()', function* () {
+      cancelRestart(self, stop)
+      requestStop(self, stop)
+      return yield* self.join()
+    })`,
+  ]),
+  ...rule(
+    'S12',
+    [
+      'core/tree',
+      'observers hear of the end of the body, not of the whole subtree',
+      'fiber._phase = CLOSING\n',
+      'fiber._phase = CLOSING\n  tellObservers(fiber, null)\n',
+    ],
+    [
+      'core/fiber',
+      'waiting for a stop throws the error of the fiber',
+      'const op = new JoinOp<T>(this)',
+      'const op = new AwaitOp<T>(this) as unknown as JoinOp<T>',
+    ],
+  ),
+  ...rule('S13', [
+    'core/stop',
+    'a fiber that stops itself is struck at the call',
+    'if (fiber._state !== WAITING) return\n  if (fiber.how',
+    'if (fiber._state === 1 && fiber.stopSignal !== null) throw fiber.stopSignal\n  if (fiber._state !== WAITING) return\n  if (fiber.how',
+  ]),
+  ...rule(
+    'S14',
+    [
+      'core/tree',
+      'a reason does not travel to descendants',
+      'const reason = cause?.reason ?? ',
+      'const reason = ',
+    ],
+    ['core/fiber', 'the reason given to a stop is dropped', 'options.reason ?? (', '('],
+    ['core/fiber', 'a stop without a reason has none', ': `stopped by ${current.name}`)', ': undefined)'],
+  ),
+
+  // ---- cleanup and the ladder
+  ...rule(
+    'S15',
+    [
+      'core/tree',
+      'a dead fiber says that it is still closing',
+      'fiber._phase = OVER',
+      'fiber._phase = CLOSING',
+    ],
+    [
+      'core/region',
+      'once its stop was thrown, a fiber is forced',
+      'this._phase = UNWINDING',
+      'this._phase = 3',
+    ],
+  ),
+  ...rule(
+    'S16',
+    ['core/region', 'a stop is thrown again at every switchpoint', 'this._phase = UNWINDING', ''],
+    [
+      'core/region',
+      'blocks further in are not told that a signal passes through them',
+      ';(inner as Block<any>).passThrough()',
+      '',
+    ],
+    [
+      'core/block',
+      'a time limit that an outer signal passed through still forces its block',
+      'if (this.index >= 0) (this.fiber as Fiber).runtime.timers.remove(this)',
+      '',
+    ],
+    [
+      'core/step',
+      'a stop ends the generator by return(), not by throw()',
+      'fiber._phase === FORCED && fiber.how === SIGNAL',
+      'fiber._phase !== LIVE && fiber.how === SIGNAL',
+    ],
+  ),
+  ...rule(
+    'S16b',
+    ['core/gate', 'an error cuts the cleanup of ensure', ' || region.wall === HOLD', ''],
+    [
+      'core/timeout',
+      'the cleanup of ensure does not begin while a signal is pending',
+      'return this.wall !== HOLD',
+      'return true',
+    ],
+    [
+      'core/timeout',
+      'a stop cuts the cleanup of ensure',
+      'new Wall(cleanup as () => any, HOLD,',
+      'new Wall(cleanup as () => any, OPEN,',
+    ],
+    [
+      'core/timeout',
+      'a raise cuts the cleanup of ensure, a stop does not',
+      'new Wall(cleanup as () => any, HOLD,',
+      'new Wall(cleanup as () => any, SHIELD,',
+    ],
+    [
+      'core/timeout',
+      'ensure loses the error of its cleanup when the body has failed too',
+      'keepBeside(Fiber.current, failure, error)',
+      '',
+    ],
+    [
+      'core/timeout',
+      "ensure throws the error of its cleanup instead of the body's",
+      'if (!failed || isStop(failure)) throw error',
+      'throw error',
+    ],
+    [
+      'core/timeout',
+      "a cleanup that is forced loses the body's error",
+      'if (isCut && failed && !isStop(failure)) throw failure',
+      '',
+    ],
+    [
+      'core/timeout',
+      'an error of the cleanup is lost when the body was stopped',
+      'if (!failed || isStop(failure)) throw error',
+      'if (!failed) throw error',
+    ],
+  ),
+  ...rule(
+    'S17',
+    [
+      'core/gate',
+      'idle ops are allowed in cleanup',
+      'op.idle ? unwindingRegion(fiber) : null',
+      'null as Region | null',
+    ],
+    ['core/phase', 'a swallower is forced at the fourth refusal', 'SWALLOWS = 3', 'SWALLOWS = 4'],
+    ['core/gate', 'idle ops are refused inside a shield too', 'if (region.wall !== OPEN) return null', ''],
+    ['core/gate', 'refusals are not counted', 'runtime.counts.refused++', ''],
+    [
+      'core/suspend',
+      'receive counts as cleanup',
+      ';(Receive.prototype as { idle: boolean }).idle = true',
+      '',
+    ],
+    [
+      'core/suspend',
+      'suspend and transfer count as cleanup',
+      ';(Suspend.prototype as { idle: boolean }).idle = true',
+      '',
+    ],
+    ['time/sleep', 'every counts as cleanup', ';(Tick.prototype as { idle: boolean }).idle = true', ''],
+    [
+      'time/sleep',
+      'a loop without a pace counts as cleanup',
+      ';(NextRound.prototype as { idle: boolean }).idle = true',
+      '',
+    ],
+    [
+      'core/gate',
+      'a swallowed stop is forced without a word',
+      "runtime.report({\n    kind: 'forced',",
+      "void ({\n    kind: 'forced',",
+    ],
+  ),
+  ...rule(
+    'S18',
+    ['core/phase', 'the default grace is 6 seconds', 'GRACE = 5000', 'GRACE = 6000'],
+    [
+      'core/record',
+      'a body that has children may use all of the grace',
+      'this.hasChildren ? now + Math.max(0, whole - now) / 2 : whole',
+      'whole',
+    ],
+    [
+      'core/record',
+      'children that are stopped along have a whole grace of their own',
+      'childDeadline(): number {\n    return this.deadline',
+      'childDeadline(): number {\n    return this.runtime.now() + this.grace',
+    ],
+    [
+      'core/scope',
+      'children of a scope outlast the deadline of their fiber',
+      'Math.min(now + fiber.grace, fiber.deadline)',
+      'now + fiber.grace',
+    ],
+    [
+      'core/errors',
+      'the shorter grace of a child does not count when its parent ends',
+      'Math.min(this.deadline, this.since + fiber.grace)',
+      'this.deadline',
+    ],
+    ['core/record', 'a child does not inherit the grace of its parent', 'this._grace = parent._grace', ''],
+    [
+      'core/stop',
+      'the deadline does not count while a shield holds the stop',
+      'armDeadlines(fiber) // held',
+      '// held',
+    ],
+    ['core/block', 'the grace given to a block is ignored', 'this.grace ?? fiber.grace', 'fiber.grace'],
+    [
+      'core/gate',
+      'cleanup that waits is never forced',
+      '!armDeadlines(fiber) && fiber.errors',
+      'fiber._phase === LIVE && fiber.errors',
+    ],
+    ['core/fiber', 'the grace given to a stop is ignored', 'now + grace, false', 'now + this.grace, false'],
+    [
+      'core/stop',
+      'a fiber that is forced at its deadline is not reported',
+      'fiber.runtime.report({',
+      'void ({',
+    ],
+  ),
+  ...rule(
+    'S19',
+    ['core/phase', 'a generator is abandoned one yield later', 'FORCED_YIELDS = 100', 'FORCED_YIELDS = 101'],
+    [
+      'core/step',
+      'a forced fiber gets its stop thrown again, which it can catch',
+      'returnOf.call(generator) // S19',
+      'throwOf.call(generator, fiber.stopSignal) // S19',
+    ],
+    [
+      'core/step',
+      'the finally blocks of a killed fiber are skipped',
+      'returnOf.call(generator) // S19',
+      '{ done: true, value: undefined } // S19',
+    ],
+    ['core/gate', 'a forced fiber may begin another wait', 'if (isForced(fiber)) return REFUSED', ''],
+    [
+      'core/record',
+      'an abandoned fiber can be restarted',
+      'this.cold !== null && this.cold.forcedYields > FORCED_YIELDS',
+      'false',
+    ],
+    [
+      'core/step',
+      'an abandoned fiber counts as stopped',
+      'bodyEnded(fiber, ABANDONED, undefined)',
+      'bodyEnded(fiber, 3, undefined)',
+    ],
+    ['core/step', 'abandoned fibers are not counted', 'fiber.runtime.counts.abandoned++', ''],
+    ['core/block', 'abandoned blocks are not counted', 'fiber.runtime.counts.abandoned++', ''],
+    ['core/fiber', 'kill lets cleanup wait', "{ grace: 0, reason: 'killed' }", "{ reason: 'killed' }"],
+    ['core/stop', 'forced regions are not counted', 'fiber.runtime.counts.forced++', ''],
+    [
+      'core/stop',
+      'a fiber that waits when it is forced goes on waiting',
+      'if (fiber._state === WAITING) withdraw(fiber, false)',
+      '',
+    ],
+  ),
+  ...rule(
+    'S20',
+    [
+      'core/gate',
+      'a shield does not hold a stop',
+      ' || region.wall !== OPEN) return found',
+      ') return found',
+    ],
+    [
+      'core/gate',
+      'a shield holds raise too',
+      'region.wall === HOLD) return false',
+      'region.wall !== OPEN) return false',
+    ],
+  ),
+  ...rule(
+    'S21',
+    [
+      'core/stop',
+      'a second stop is thrown too',
+      'tighten(fiber, stop)\n',
+      'fiber._phase = REQUESTED\n    fiber.stopSignal = stop\n    interrupt(fiber)\n',
+    ],
+    [
+      'core/stop',
+      'a second stop does not bring the deadline nearer',
+      'fiber.coldRecord().tight = deadline',
+      '',
+    ],
+    [
+      'core/stop',
+      'a second stop with more grace puts the deadline off',
+      'if (deadline >= fiber.deadline) return',
+      'if (deadline > fiber.deadline) fiber.stopSignal = later',
+    ],
+    [
+      'core/stop',
+      'a second stop replaces the value and the reason',
+      'const deadline = later.deadlineFor(fiber)',
+      'fiber.stopSignal?.become(later)\n  const deadline = later.deadlineFor(fiber)',
+    ],
+    [
+      'core/stop',
+      'a nearer deadline does not reach the children of a body that is over',
+      'else if (fiber._phase === CLOSING) tightenChildren(fiber, stop)',
+      '',
+    ],
+    [
+      'core/stop',
+      'a nearer deadline of a forced body does not reach its children',
+      'fiber.coldRecord().tight = Math.min(fiber.deadline, stop.deadlineFor(fiber))',
+      '',
+    ],
+  ),
+  ...rule(
+    'S22',
+    [
+      'core/tree',
+      'a second error of a child that dies after its parent is lost',
+      '} else keepBeside(fiber, fiber.value, error)',
+      '}',
+    ],
+    ['core/errors', 'only one error is kept beside another', 'return before.push(later) > 0', 'return true'],
+    [
+      'core/errors',
+      'an error that is kept beside another replaces what was there',
+      'const value = [...list, later]',
+      'const value = [later]',
+    ],
+    [
+      'core/tree',
+      'an error that cannot be kept is not even reported',
+      'if (suppress(first, later)) return',
+      'suppress(first, later)\n  if (later !== null) return',
+    ],
+    [
+      'core/scope',
+      'a scope keeps its first error only',
+      'for (const other of others) keepBeside(fiber, first, other)',
+      '',
+    ],
+    [
+      'core/scope',
+      'the errors of a scope are lost when a stop passes through it',
+      'if (failures.length > 0) queueError(fiber, first, true)',
+      '',
+    ],
+    [
+      'core/scope',
+      'the errors of a scope are lost when it is abandoned',
+      'for (const failure of this.failures) queueError(fiber, failure, true)',
+      '',
+    ],
+  ),
+
+  // ---- errors
+  ...rule(
+    'S23',
+    [
+      'core/tree',
+      'the last error becomes the outcome',
+      'if (fiber.how !== ERROR) {',
+      'if (fiber.how !== NONE) {',
+    ],
+    ['core/scope', 'a scope throws the last error', '= failures\n', '= [...failures].reverse()\n'],
+  ),
+  ...rule(
+    'S24',
+    [
+      'core/tree',
+      'a parent is not told when somebody else awaits its child',
+      'heard !== PARENT)',
+      'heard === NOBODY)',
+    ],
+    [
+      'core/tree',
+      'a parent that observes is told a second time',
+      'if (observer.watcher === parent) heard = PARENT',
+      '',
+    ],
+    ['core/tree', 'the error of a child reaches nobody', 'else queueError(receiver, error, true)', ''],
+    [
+      'core/errors',
+      'errorFiber names the last fiber that an error left',
+      'if (!facts.has(traveller)) facts.set(traveller, { fiber, received: new WeakSet() })',
+      'facts.set(traveller, { fiber, received: facts.get(traveller)?.received ?? new WeakSet() })',
+    ],
+  ),
+  ...rule(
+    'S25',
+    [
+      'core/errors',
+      'one error object comes up into a fiber twice',
+      'if (entry === undefined || entry.received.has(fiber)) return false',
+      'if (entry === undefined) return false',
+    ],
+    [
+      'core/observe',
+      'an error received by await comes up again',
+      'markReceived(error, fiber) // S25',
+      '// S25',
+    ],
+    [
+      'core/observe',
+      'an error received by join comes up again',
+      'if (how === ERROR) markReceived(value, fiber)',
+      '',
+    ],
+    [
+      'core/observe',
+      'an error received by Fiber.await or Fiber.select comes up again',
+      'if (watch.how === ERROR) markReceived(watch.value, fiber)',
+      '',
+    ],
+  ),
+  ...rule(
+    'S26',
+    [
+      'core/gate',
+      'a stop strikes before the errors that are pending',
+      'if (errors !== null && canRaise(fiber)) {',
+      'if (errors !== null && canRaise(fiber) && findTarget(fiber) === null) {',
+    ],
+    ['core/gate', 'the last pending error strikes first', 'errors.shift() as', 'errors.pop() as'],
+    [
+      'core/stop',
+      'the second of two errors replaces the first',
+      'fiber.errors.push({ error, fromChild })',
+      'fiber.errors = [{ error, fromChild }]',
+    ],
+    [
+      'core/tree',
+      'errors of children that were not delivered are lost',
+      'if (fromChild)\n',
+      'if (fromChild && error === null)\n',
+    ],
+    [
+      'core/tree',
+      'a raise that was not delivered fails the fiber',
+      'if (fromChild)\n',
+      'if (error !== null || fromChild)\n',
+    ],
+    [
+      'core/stop',
+      'of a raise and a stop before the start, the stop wins',
+      'const pending = fiber.errors?.shift()',
+      'const pending = fiber._phase === LIVE ? fiber.errors?.shift() : undefined',
+    ],
+  ),
+  ...rule(
+    'S27',
+    ['core/gate', 'errors of children interrupt cleanup', 'region._phase >= UNWINDING || ', ''],
+    [
+      'core/tree',
+      'errors of children that fail after the body of their parent are lost',
+      'else if (receiver._phase === CLOSING) foldError(receiver, error)',
+      'else if (receiver._phase === CLOSING) return',
+    ],
+  ),
+  ...rule(
+    'S28',
+    [
+      'core/scope',
+      'the body of a scope is not stopped when a child fails',
+      'else if (this._phase === LIVE) this.request(error)',
+      '',
+    ],
+    [
+      'core/scope',
+      'a child that fails after the body of its scope does not stop the others',
+      'if (this.stage !== BODY) this.endChildren()\n    else if',
+      'if',
+    ],
+    [
+      'core/scope',
+      'an error of its body does not stop the children of a scope',
+      'this.endChildren()\n    return this.waitForChildren()',
+      'return this.waitForChildren()',
+    ],
+    [
+      'core/scope',
+      'a scope throws before the other children have ended',
+      'if (this.newest !== null) {',
+      'if (this.newest !== null && this.failures.length === 0) {',
+    ],
+    [
+      'core/scope',
+      'a scope stops its children when its body has ended',
+      'if (this.failures.length > 0 || this._phase >= UNWINDING) this',
+      'this',
+    ],
+    [
+      'core/spin',
+      'a fiber spun in a scope belongs to its fiber',
+      'while (!region.isOwner)',
+      'while (region.outer !== null)',
+    ],
+  ),
+  ...rule(
+    'S29',
+    [
+      'core/tree',
+      'the error of an isolated fiber is reported although somebody awaits it',
+      'fiber.isIsolated ? heard === NOBODY : heard !== PARENT',
+      'heard !== PARENT',
+    ],
+    [
+      'core/tree',
+      'the error of an isolated fiber goes to its parent',
+      'if (fiber.isIsolated) {',
+      'if (fiber.isIsolated && owner === null) {',
+    ],
+    [
+      'core/spin',
+      'link: false is ignored',
+      'if (options.link === false) fiber.coldRecord().isolated = true',
+      '',
+    ],
+  ),
+  ...rule(
+    'S30',
+    [
+      'node/run',
+      'run resolves its promise with the error',
+      "else if (outcome.type === 'error') settle.reject(outcome.error)",
+      "else if (outcome.type === 'error') settle.resolve(outcome.error as T)",
+    ],
+    ['node/main', 'main prints no error', 'printError(outcome.error)', '', PROGRAMS],
+    [
+      'node/report',
+      'the path of the fiber is not printed',
+      'if (fiber !== undefined) lines.push',
+      'if (fiber === null) lines.push',
+      PROGRAMS,
+    ],
+    ['node/report', 'suppressed errors are not printed', 'suppressed.forEach(', '[].forEach(', PROGRAMS],
+  ),
+
+  // ---- waiting for fibers
+  ...rule(
+    'S31',
+    [
+      'core/observe',
+      'awaiting a fiber that was stopped without a value gives undefined',
+      'if (how === STOPPED && value === undefined) {',
+      'if (how === NONE) {',
+    ],
+    [
+      'core/observe',
+      'awaiting a stopped fiber throws though the stop had a value',
+      'if (how === STOPPED && value === undefined) {',
+      'if (how === STOPPED) {',
+    ],
+    [
+      'core/observe',
+      'awaiting an abandoned fiber gives undefined',
+      'if (how === ABANDONED) {',
+      'if (how === NONE) {',
+    ],
+    [
+      'core/observe',
+      'Fiber.await does not stop the rest at the first error',
+      'for (const fiber of fibers) fiber.stop(undefined',
+      'for (const fiber of [] as Fiber[]) fiber.stop(undefined',
+    ],
+    ['core/observe', 'Fiber.await throws before the rest have ended', 'yield* settleRest(fibers, error)', ''],
+    [
+      'core/observe',
+      'Fiber.await gives the values in another order',
+      'return op.watches.map((watch) => watch.value)',
+      'return op.watches.map((watch) => watch.value).reverse()',
+    ],
+    [
+      'core/observe',
+      'a stop while Fiber.await waits for the rest loses the error',
+      'if (isCut) queueError(watcher, error, true)',
+      '',
+    ],
+    [
+      'core/observe',
+      'errors that only a cut Fiber.await or joinChildren has heard of are lost',
+      'if (how === ERROR && isOurs && markReceived(value, fiber)) keepError(fiber, value)',
+      '',
+    ],
+  ),
+  ...rule(
+    'S32',
+    ['core/observe', 'a fiber may await itself', 'if (target === fiber) throw', 'if (fiber === null) throw'],
+    [
+      'core/observe',
+      'fibers may await each other in a circle',
+      'if (f === fiber) throw',
+      'if (fiber === null) throw',
+    ],
+    [
+      'core/observe',
+      'a circle is refused though a time limit would end it',
+      'if (target._state !== WAITING || hasTimeLimit(fiber)) return',
+      'if (target._state !== WAITING) return',
+    ],
+    [
+      'core/observe',
+      'Fiber.await may wait for its own fiber',
+      'watch.target === fiber)',
+      'watch.target === null)',
+    ],
+  ),
+  ...rule(
+    'S33',
+    ['node/main', 'a deadlock exits with 1', 'DEADLOCK_CODE = 13', 'DEADLOCK_CODE = 1', PROGRAMS],
+    ['node/run', 'a deadlock is not told', 'endings.get(fiber)?.deadlocked(error)', '', PROGRAMS],
+    [
+      'testing/world',
+      'a deadlock on the virtual clock passes for an end',
+      "else this.refuse('nothing can ever happen here again')",
+      "else return 'done'",
+    ],
+  ),
+
+  // ---- races
+  ...rule(
+    'S34',
+    [
+      'core/stop',
+      'a stop, a raise or a time-out replaces the answer of a fiber that has not run yet',
+      'if (fiber._state !== WAITING) return\n  if (fiber.how',
+      `if (fiber._state === 0 && fiber.op !== null) fiber.how = SIGNAL
+  if (fiber._state !== WAITING) return
+  if (fiber.how`,
+    ],
+    [
+      'core/block',
+      'a time-out replaces an answer that has not been taken',
+      'interrupt(fiber)\n',
+      'if (fiber._state === 0 && fiber.op !== null) fiber.how = SIGNAL\n    interrupt(fiber)\n',
+    ],
+    [
+      'core/timeout',
+      'the Cancel of cancelAfter replaces an answer that has not been taken',
+      'interrupt(fiber)\n',
+      'if (fiber._state === 0 && fiber.op !== null) fiber.how = 3\n    interrupt(fiber)\n',
+    ],
+    [
+      'core/stop',
+      'a raise or the error of a child replaces an answer that has not been taken',
+      'keepError(fiber, error, fromChild)\n  interrupt(fiber)',
+      'keepError(fiber, error, fromChild)\n  if (fiber._state === 0 && fiber.op !== null) fiber.how = SIGNAL\n  interrupt(fiber)',
+    ],
+    [
+      'core/stop',
+      'a kill replaces an answer that has not been taken',
+      'if (fiber._state === WAITING) withdraw(fiber, false)',
+      'if (fiber._state === 0 && fiber.op !== null) fiber.how = SIGNAL\n  if (fiber._state === WAITING) withdraw(fiber, false)',
+    ],
+    [
+      'core/step',
+      'a fiber killed while it is runnable loses its answer',
+      'fiber._phase === FORCED && fiber.how === SIGNAL',
+      'fiber._phase === FORCED',
+    ],
+    [
+      'core/block',
+      'a block forced while its fiber is runnable loses the answer',
+      'this._phase === FORCED && fiber.how === SIGNAL',
+      'this._phase === FORCED',
+    ],
+    [
+      'core/timeout',
+      'a time-out that has not struck replaces the result of its block',
+      'const struck = this.wasStruck',
+      'const struck = this.hasExpired',
+    ],
+    [
+      'core/tree',
+      'a fiber that ends before its stop has struck counts as stopped',
+      'const unwound = fiber._phase === UNWINDING || fiber._phase === FORCED',
+      'const unwound = fiber._phase !== LIVE',
+    ],
+    [
+      'core/op',
+      'an answer that comes while the op is being aborted is dropped',
+      '(fiber.how !== NONE && fiber.how !== ABORTING)',
+      'fiber.how !== NONE',
+    ],
+    [
+      'core/op',
+      'an abort that settles does not keep the signal from striking',
+      'if (fiber._state !== WAITING) return\n  fiber.how = SIGNAL',
+      'fiber.how = SIGNAL',
+    ],
+  ),
+  ...rule(
+    'S35',
+    ['core/op', 'a late value is not discarded', ') op.left = true', ') op.left = false'],
+    ['core/op', 'a value is discarded twice', 'if (!this.left) return', ''],
+    [
+      'core/op',
+      'an op that ends LATER is not waited for',
+      'if (isLater && isPatient && !isForced(fiber)) boundLater',
+      'if (isLater && fiber === null) boundLater',
+    ],
+    [
+      'core/op',
+      'a kill waits for an op that ends LATER',
+      'isLater && isPatient && !isForced(fiber)',
+      'isLater',
+    ],
+    [
+      'core/stop',
+      'a fiber waits for an op that ends LATER without end',
+      'latest = Math.min(latest, region.deadline)',
+      '',
+    ],
+    [
+      'core/op',
+      'the end of an op that ends LATER is not noticed',
+      'fiber.runtime.push(fiber) // S35',
+      '{} // S35',
+    ],
+    [
+      'core/op',
+      'an abort that calls back is aborted again',
+      'if (fiber.how === ABORTING) return',
+      'if (fiber.how === ABORTING) fiber.how = NONE',
+    ],
+    [
+      'core/gate',
+      'the time limit of an op that ended LATER stays',
+      'fiber.cold?.deadline?.stopWaiting()',
+      '',
+    ],
+    [
+      'core/stop',
+      'a fiber does not leave an op that ends LATER when its grace is over',
+      'else if (leave && fiber._state === WAITING && fiber.how === SIGNAL) fiber.runtime.push(fiber)',
+      '',
+    ],
+    [
+      'core/stop',
+      'a nearer deadline does not shorten the wait for an op that ends LATER',
+      'if (fiber.how === SIGNAL) {\n    boundLater(fiber)',
+      'if (fiber.how === SIGNAL) {\n    armDeadlines(fiber)',
+    ],
+  ),
+  ...rule(
+    'S36',
+    [
+      'core/suspend',
+      'a second message to a receiver that has not run yet is lost',
+      'fiber.op instanceof Receive && fiber._state === WAITING && fiber.how === NONE',
+      'fiber.op instanceof Receive',
+    ],
+    [
+      'core/suspend',
+      'a message is put into the mailbox though its receiver waits',
+      'settle(fiber, fiber.op, message)',
+      '(fiber._mailbox ??= new Ring()).push(message)',
+    ],
+  ),
+  ...rule(
+    'S37',
+    [
+      'core/observe',
+      'Fiber.select stops the others',
+      'const error = first.failure\n',
+      'const error = first.failure\n  for (const fiber of fibers) fiber.stop()\n',
+    ],
+    [
+      'core/observe',
+      'Fiber.select does not throw when the first has failed',
+      'if (error === undefined) return [',
+      'if (first !== null) return [',
+    ],
+  ),
+
+  // ---- messages
+  ...rule(
+    'S38',
+    [
+      'core/suspend',
+      'the newest message is received first',
+      'fiber.value = mailbox.shift()',
+      'fiber.value = mailbox.take(mailbox.size - 1)',
+    ],
+    [
+      'core/suspend',
+      'an Error sent as a message is thrown',
+      'fiber.value = mailbox.shift()',
+      'fiber.value = mailbox.shift()\n    if (fiber.value instanceof Error) fiber.how = ERROR',
+    ],
+  ),
+  ...rule(
+    'S39',
+    [
+      'core/suspend',
+      'a message to a fiber whose body is over is kept',
+      'if (fiber._phase >= CLOSING && restart == null) {',
+      'if (fiber._phase > CLOSING && restart == null) {',
+    ],
+    ['core/suspend', 'dead letters are not counted', 'fiber.runtime.counts.deadLetters++', ''],
+    [
+      'core/suspend',
+      'sending to a dead fiber returns true',
+      "emit('deadLetter', fiber, message)\n    return false",
+      "emit('deadLetter', fiber, message)\n    return true",
+    ],
+  ),
+
+  // ---- restart
+  ...rule(
+    'S41',
+    ['core/tree', 'a restart does not count the incarnations', 'cold.incarnation++', ''],
+    [
+      'core/fiber',
+      'the old incarnation still receives what was in its mailbox at the restart',
+      'if (this._mailbox !== mailbox) this._mailbox?.clear()',
+      '',
+    ],
+    [
+      'core/suspend',
+      'messages sent after the restart go to the old incarnation',
+      'if (restart != null) restart.mailbox.push(message)\n  else if',
+      'if',
+    ],
+    [
+      'core/fiber',
+      'keepMailbox is ignored',
+      '(options.keepMailbox && (',
+      "(options.keepMailbox === ('' as any) && (",
+    ],
+    [
+      'core/tree',
+      'a restarted fiber keeps the locals it has set',
+      'if (cold.born !== undefined) fiber.locals = cold.born',
+      '',
+    ],
+    [
+      'core/tree',
+      'the arguments given to restart are ignored',
+      'if (restart?.args !== undefined) fiber.args = restart.args',
+      '',
+    ],
+    [
+      'core/tree',
+      'an error of the teardown does not cancel the restart',
+      'fiber.how !== ERROR && !fiber.isAbandoned',
+      '!fiber.isAbandoned',
+    ],
+    ['core/stop', 'a stop after a restart does not cancel it', ';(fiber.cold as Cold).restart = null', ''],
+    [
+      'core/stop',
+      'a stop after a restart does not bring its own value and reason',
+      'if (fiber.stopSignal === restart.stop) restart.stop.become(stop)',
+      '',
+    ],
+    [
+      'core/tree',
+      'the new incarnation begins before the children of the old one are dead',
+      'if (fiber.newest === null) {',
+      'if (fiber.newest === null || fiber.cold?.restart != null) {',
+    ],
+    [
+      'core/tree',
+      'awaiters are told of the end of an incarnation',
+      'if (reborn) {\n',
+      'if (reborn) {\n      tellObservers(fiber, null)\n',
+    ],
+    [
+      'core/tree',
+      'monitors hear of the last incarnation only',
+      'tellMonitors(fiber, reborn)',
+      'if (!reborn) tellMonitors(fiber, reborn)',
+    ],
+    ['core/tree', 'a new incarnation has the tightened deadline of the old one', 'cold.tight = Infinity', ''],
+    [
+      'core/tree',
+      'a new incarnation has the swallows of the old one on its account',
+      'cold.swallows = 0',
+      '',
+    ],
+    [
+      'core/tree',
+      'a new incarnation has the reason for the end of the old one',
+      'fiber.stopSignal = null',
+      '',
+    ],
+    [
+      'core/fiber',
+      'a fiber can be restarted under a parent that is over',
+      'if (!this.owner.isOpen) throw',
+      'if (this.owner === null) throw',
+    ],
+    ['core/tree', 'a new incarnation has the aborted signal of the old one', 'cold.controller = null', ''],
+  ),
+
+  // ---- main and exit
+  ...rule(
+    'S45',
+    [
+      'node/main',
+      'the code given to exit is ignored',
+      'requested ?? process.exitCode ?? 0',
+      'process.exitCode ?? 0',
+      PROGRAMS,
+    ],
+    [
+      'node/main',
+      'an uncaught error exits with 0',
+      'process.exitCode = 1\n',
+      'process.exitCode = 0\n',
+      PROGRAMS,
+    ],
+    [
+      'node/main',
+      'what keeps the process after main is dead is not named, and keeps it',
+      'lingering = setTimeout(endLingering, LINGER_MS).unref()',
+      '',
+      PROGRAMS,
+    ],
+    [
+      'node/run',
+      'a run that was stopped with a value rejects',
+      "outcome.type === 'stopped' && outcome.value !== undefined",
+      "outcome.type === 'stopped' && outcome.value === null",
+    ],
+  ),
+  ...rule(
+    'S46',
+    [
+      'core/spin',
+      'an out-of-band fiber goes to the end of the queue',
+      'runtime.push(fiber, options.outOfBand)',
+      'runtime.push(fiber)',
+    ],
+    [
+      'core/tree',
+      'the error of an out-of-band fiber does not reach main',
+      '!(cold.raw || cold.outOfBand)) return null',
+      '!cold.raw) return null',
+    ],
+  ),
+
+  // ---- fairness
+  ...rule(
+    'S49',
+    ['core/runtime', 'a batch has 2,048 steps', 'BATCH_STEPS = 1024', 'BATCH_STEPS = 2048'],
+    ['core/runtime', 'a batch has 20 ms', 'BATCH_MS = 10', 'BATCH_MS = 20'],
+    [
+      'core/runtime',
+      'a batch goes on however long it takes',
+      'if (now - this.batchStart >= BATCH_MS) {',
+      'if (now < this.batchStart) {',
+    ],
+    [
+      'core/runtime',
+      'the clock is read every 64 steps, however slow they are',
+      'now - this.lastCheck > SLOW_STRETCH_MS ? 1 : ',
+      '',
+    ],
+    [
+      'core/runtime',
+      'a fiber that becomes runnable goes to the head of the queue',
+      'else this.queue.push(fiber)',
+      'else this.queue.unshift(fiber)',
+    ],
+    [
+      'core/spin',
+      'a new fiber goes to the head of the queue',
+      'runtime.push(fiber)\n',
+      'runtime.push(fiber, true)\n',
+    ],
+    [
+      'core/op',
+      'a fiber that is answered while it runs is queued as well',
+      'fiber.value = value\n  if (fiber._state === WAITING) fiber',
+      'fiber.value = value\n  fiber',
+    ],
+  ),
+  ...rule(
+    'S50',
+    ['core/phase', 'a fiber takes 129 ready ops in one turn', 'BUDGET = 128', 'BUDGET = 129'],
+    [
+      'core/op',
+      'a fiber whose budget is spent does not let others run',
+      'if (gated === PASS) return resume(fiber)',
+      'if (fiber.how !== NONE) return resume(fiber)',
+    ],
+    [
+      'core/block',
+      'a loop over blocks does not let others run',
+      'if (gated === TURN) {',
+      'if (this.fiber !== null) {',
+    ],
+    [
+      'core/gate',
+      'a fiber with a held signal does not let others run',
+      'if (fiber.budget > -BUDGET) return PASS',
+      'if (fiber.budget < 0) return PASS',
+    ],
+  ),
+  ...rule(
+    'S51',
+    [
+      'core/suspend',
+      'scheduleWithPriority goes to the end of the queue',
+      'fiber.value = value\n  fiber.runtime.push(fiber, first)',
+      'fiber.value = value\n  fiber.runtime.push(fiber)',
+    ],
+    [
+      'core/suspend',
+      'scheduleWithPriority moves a fiber that is runnable already',
+      'if (fiber._state !== WAITING) return false\n  if (fiber.isUnstarted',
+      'if (first && fiber._state === 0 && fiber.runtime.queue.delete(fiber)) fiber.runtime.queue.unshift(fiber)\n  if (fiber._state !== WAITING) return false\n  if (fiber.isUnstarted',
+    ],
+    [
+      'core/op',
+      'a fiber that is struck goes to the head of the queue',
+      'else fiber.runtime.push(fiber)\n}',
+      'else fiber.runtime.push(fiber, true)\n}',
+    ],
+  ),
+  ...rule(
+    'S52',
+    [
+      'core/tree',
+      'an awaiter that is stopped takes those before it along',
+      'if (after !== null) after.before = before',
+      'if (after !== null) after.before = null',
+    ],
+    [
+      'core/tree',
+      'when the last awaiter is stopped, the others are forgotten',
+      'fiber.lastObserver = before',
+      'fiber.lastObserver = null',
+    ],
+    [
+      'core/observe',
+      'a wait for several fibers stays in their lists when it is cut',
+      'unobserve(watch.target, watch)',
+      '',
+    ],
+    [
+      'core/observe',
+      'an await stays in the list of its fiber when it is cut',
+      'unobserve(this.target, this)',
+      '',
+    ],
+  ),
+
+  // ---- interop
+  ...rule(
+    'S56',
+    [
+      'core/record',
+      'a child does not start with the locals of its parent',
+      'this.locals = parent.locals',
+      '',
+    ],
+    [
+      'core/local',
+      'setting a local changes it for children and parents too',
+      'fiber.locals = new Map(fiber.locals).set(local, value)',
+      'fiber.locals = ((fiber.locals as Map<object, unknown> | null) ?? new Map<object, unknown>()).set(local, value)',
+    ],
+    ['core/local', 'with() does not put the old value back', 'fiber.locals = values', ''],
+  ),
+  ...rule(
+    'S57',
+    [
+      'core/spin',
+      'a fiber whose signal is aborted already starts',
+      'if (signal.aborted) {',
+      'if (signal === null) {',
+    ],
+    ['core/cold', 'the listener to an AbortSignal is not removed', 'this.unlisten?.()', ''],
+    ['core/stop', 'fiber.signal is not aborted by a stop', 'fiber.cold?.controller?.abort(stop.reason)', ''],
+    [
+      'interop/until',
+      'the signal of until is not aborted when the fiber leaves',
+      'this.controller?.abort(fiber.stopReason)',
+      '',
+    ],
+    [
+      'core/tree',
+      'a fiber restarted under an aborted signal runs',
+      'if (signal?.aborted) fiber',
+      'if (signal === null) fiber',
+    ],
+  ),
+  ...rule(
+    'S58',
+    [
+      'interop/until',
+      'a promise that a stop kept from being waited for may reject unhandled',
+      'this.leaveBehind(current)',
+      '{}',
+    ],
+    [
+      'interop/until',
+      'discard is ignored',
+      'if (options.discard !== undefined) this.discard = options.discard',
+      '',
+    ],
+    [
+      'interop/until',
+      'the promise of an earlier wait answers a later one',
+      'if (this.entry !== entry) return false',
+      '',
+    ],
+  ),
+
+  // ---- raw fibers and pending work
+  ...rule(
+    'S61',
+    [
+      'core/block',
+      'a block may be iterated from another fiber',
+      'if (current !== this.fiber) {',
+      'if (this.fiber === null) {',
+    ],
+    ['core/block', 'blocks may be left in the wrong order', 'if (!isInnermost) {', 'if (fiber === null) {'],
+  ),
+  ...rule(
+    'S62',
+    [
+      'core/tree',
+      'the heir of a raw fiber does not run next',
+      '?.scheduleWithPriority(fiber.value)',
+      '?.schedule(fiber.value)',
+    ],
+    [
+      'core/suspend',
+      'a raw fiber gives control to main, whoever transferred to it',
+      'target.coldRecord().transferrer = fiber',
+      '',
+    ],
+    ['core/suspend', 'the first value is not the argument of a raw body', 'fiber.args = [value]', ''],
+    [
+      'core/suspend',
+      'transfer does not run the other fiber next',
+      'wake(target, this.value, true)',
+      'wake(target, this.value, false)',
+    ],
+    [
+      'core/tree',
+      'the error of a raw fiber goes to main, whoever transferred to it',
+      'return raw && transferrer !== null',
+      'return !raw && transferrer !== null',
+    ],
+  ),
+  ...rule(
+    'S63',
+    [
+      'core/suspend',
+      'an Error given to schedule is returned',
+      'value instanceof Error ? ERROR : VALUE',
+      'VALUE',
+    ],
+    [
+      'core/suspend',
+      'schedule wakes a fiber from any wait',
+      'if (!(op instanceof Suspend) || ',
+      'if (op === null || ',
+    ],
+  ),
+  ...rule(
+    'S64',
+    ['time/sleep', 'sleep() does not hold the process', 'fiber.runtime.hold()', '', PROGRAMS],
+    [
+      'time/sleep',
+      'a sleep() that was stopped still holds the process',
+      'fiber.runtime.release()',
+      '',
+      PROGRAMS,
+    ],
+    [
+      'node/run',
+      'a bare suspend() in main is a deadlock',
+      'for (const fiber of roots.filter(isSuspended)) fiber.schedule(undefined)',
+      '',
+      PROGRAMS,
+    ],
+    [
+      'node/backend',
+      'a time-out that was cancelled holds the process',
+      'else this.timeout.unref()',
+      '',
+      PROGRAMS,
+    ],
+  ),
+
+  // ---- regions
+  ...rule(
+    'S65',
+    [
+      'core/gate',
+      'of several requested regions the innermost strikes',
+      'if (region._phase === REQUESTED) found = region',
+      'if (region._phase === REQUESTED) found ??= region',
+    ],
+    [
+      'core/gate',
+      'an outer signal cuts the cleanup of an inner region',
+      'else if (region._phase !== LIVE || region',
+      'else if (region',
+    ],
+    [
+      'core/gate',
+      'a forced region does not force what is behind a shield',
+      'if (region._phase === FORCED) return true',
+      'if (region._phase === FORCED) return true\n    if (region.wall !== OPEN) return false',
+    ],
+    [
+      'core/timeout',
+      'moveOnAfter takes the signal of an outer region for its own',
+      'const own = this.isOwn(error)',
+      'const own = isStop(error)',
+    ],
+    [
+      'core/scope',
+      'a scope takes the signal of an outer region for its own',
+      'if (isStop(error)) this.passing = error\n',
+      'if (isStop(error)) this.passing = null\n',
+    ],
+    [
+      'core/scope',
+      'the children of a scope that is forced are left behind',
+      'this.handOver(fiber)\n    }',
+      '}',
+    ],
+  ),
+  ...rule(
+    'S66',
+    [
+      'core/tree',
+      'a fiber that swallows its stop and returns has a result',
+      '} else if (how === VALUE && unwound) how = STOPPED',
+      '}',
+    ],
+    [
+      'core/errors',
+      'an error that carries the signal as its cause is a failure',
+      'thrown = (thrown as { cause?: unknown }).cause',
+      'return false',
+    ],
+    ['core/timeout', 'the Cancel of cancelAfter is thrown at every switchpoint', 'this._phase = LIVE', ''],
+    ['core/timeout', 'reset() revives a limit that has expired', ' || this.hasExpired) return', ') return'],
+    [
+      'core/timeout',
+      'a block that was struck and returns gives its own value',
+      'struck ? this.value : value',
+      'value',
+    ],
+  ),
+  ...rule(
+    'S67',
+    [
+      'core/fiber',
+      'a fiber that is being stopped can be raised in',
+      'if (this._phase !== P.LIVE) {\n      if (tapped)',
+      'if (this._phase >= P.CLOSING) {\n      if (tapped)',
+    ],
+    [
+      'core/step',
+      'a fiber raised in before its start runs up to its first switchpoint',
+      'if (fiber._phase !== LIVE || fiber.errors !== null) {',
+      'if (fiber._phase !== LIVE) {',
+    ],
+  ),
+  ...rule(
+    'S68',
+    ['core/timers', 'of equal timers the last one set fires first', 'a.seq < b.seq', 'a.seq > b.seq'],
+    [
+      'core/timers',
+      'taking a timer out spoils the order of the others',
+      'if (last.index === index) this.up(last, index)',
+      '',
+    ],
+    ['time/sleep', 'a sleep that was stopped leaves its timer', 'fiber.runtime.removeTimer(this)', ''],
+    [
+      'core/block',
+      'a limit that was not needed leaves its timer',
+      'if (this.index >= 0) fiber.runtime.timers.remove(this)',
+      '',
+    ],
+  ),
+  ...rule(
+    'S69',
+    [
+      'core/op',
+      'an op that is looped over is resumed',
+      'if (fiber.op === op && fiber._state === RUNNING) return',
+      'if (fiber.op === op) return',
+    ],
+    [
+      'core/step',
+      'a wait that is no wait passes for one',
+      'if (result !== SUSPENDED || fiber._state === RUNNING) result',
+      'if (result !== SUSPENDED) result',
+    ],
+    [
+      'time/sleep',
+      'a sleep may be entered twice',
+      'if (this.fiber !== null) throw enteredTwice(this, this.fiber)',
+      '',
+    ],
+    [
+      'core/block',
+      'a block may be entered inside itself',
+      'if (by !== null) throw',
+      'if (this.body === null) throw',
+    ],
+    [
+      'core/op',
+      'an op entered by hand keeps its place when the body goes on',
+      'if (fiber._state === WAITING) abortOp(fiber, op)',
+      '',
+    ],
+  ),
+  ...rule(
+    'S70',
+    [
+      'core/op',
+      'an exception of abort lands in the fiber that called stop',
+      'fiber.runtime.uncaught(error, `aborting ${describe(op)} failed`)',
+      'throw error',
+    ],
+    [
+      'core/op',
+      'an exception of discard lands in whoever settled the op',
+      'fiber.runtime.uncaught(error, `discarding the late value of ${describe(this)} failed`)',
+      'throw error',
+    ],
+    [
+      'core/tap',
+      'an exception of a tap listener lands in the fiber',
+      "fiber.runtime.uncaught(error, 'a tap listener threw')",
+      'throw error',
+    ],
+    [
+      'core/op',
+      'an exception of describe lands in the fiber',
+      'return `an op of class ${op.constructor.name} whose describe() failed`',
+      'return op.describe()',
+    ],
+  ),
+
+  // ---- time, and the testing room
+  ...rule(
+    'time',
+    [
+      'time/loops',
+      'a loop drifts by the time its body takes',
+      'due += interval',
+      'due = runtime.now() + interval',
+    ],
+    ['time/loops', 'a loop makes up for the ticks that it missed', 'due = now\n', ''],
+    ['time/loops', 'after runs its body at once', 'yield* new Sleep(ms)', ''],
+  ),
+  ...rule(
+    'explore',
+    [
+      'testing/explore',
+      'the explorer leaves out some schedules',
+      'if (choice >= (widths[i] as number)) continue',
+      'if (choice >= (widths[i] as number) - 1) continue',
+    ],
+    [
+      'testing/explore',
+      'the explorer does not count preemptions',
+      'if (before.filter((c) => c !== 0).length + 1 > preemptions) continue',
+      '',
+    ],
+    [
+      'testing/explore',
+      'a trace does not repeat its schedule',
+      'trace === undefined ? [] : readTrace(trace)',
+      'trace === undefined ? [] : (readTrace(trace), [] as number[])',
+    ],
+    ['testing/explore', 'the explorer does not look for what is left behind', 'world.checkLeaks()', ''],
+  ),
+  ...rule(
+    'everywhere',
+    [
+      'testing/everywhere',
+      'the first switchpoint is not disturbed',
+      'if (seen++ === at) disturb',
+      'if (seen++ === at && at > 0) disturb',
+    ],
+    [
+      'testing/everywhere',
+      'stopEverywhere does not stop main',
+      '(_, main) => void main.stop()',
+      '(fiber) => void fiber.stop()',
+    ],
+    [
+      'testing/everywhere',
+      'a scenario that fails by itself passes',
+      'return at >= 0 && (',
+      'return at < 0 || (',
+    ],
+    ['testing/everywhere', 'a disturbed scenario may leave things behind', 'world.checkLeaks()', ''],
+    [
+      'testing/everywhere',
+      'an abandoned fiber passes',
+      'if (abandoned !== undefined) throw',
+      'if (abandoned === null) throw',
+    ],
+    [
+      'core/runtime',
+      'only some switchpoints are seen by the probe',
+      'this.probe === null ? BUDGET : 0',
+      'BUDGET',
+    ],
+  ),
+  ...rule(
+    'virtual',
+    ['testing/virtual', 'virtual does not look for what is left behind', 'world.checkLeaks()', ''],
+    ['testing/seed', 'a seed does not shuffle', 'Math.floor(next() * queue.size)', '0'],
+    ['testing/virtual', 'POLY_SEED is ignored', 'options.seed ?? seedFromEnvironment()', 'options.seed'],
+    [
+      'testing/world',
+      'the virtual clock goes back',
+      'Math.max(backend.time, runtime.timers.next)',
+      'runtime.timers.next - 1',
+    ],
+    [
+      'testing/world',
+      'a world goes on for ever',
+      'if (runtime.stats().switches > this.maxSwitches) this',
+      'if (this.root === null) this',
+    ],
+  ),
+  ...rule(
+    'sequence',
+    [
+      'testing/sequence',
+      'sequence points are passed in any order',
+      'while (next !== i) yield* suspend()',
+      '',
+    ],
+    ['testing/sequence', 'a sequence point may be passed twice', 'i < next || ', ''],
+  ),
+]

@@ -1,0 +1,300 @@
+// Breaks the rules of the library one at a time (scripts/mutants.js) and shows which test catches each.
+//
+//   npm run mutate                           every mutant
+//   npm run mutate S14 S20                   those of these rules
+//   npm run mutate -- --sample 8 --seed 3    some of them, the same for the same seed; without a seed, others each day
+//   npm run mutate -- --write                also writes the table to docs/mutants.md
+//
+// Nothing here is changed. Each mutant is compiled in a copy of the package, where its tests run: first those that
+// carry the number of its rule, then all that run in one process, then those that start processes. The first test that
+// fails ends it. Needs the build.
+import { spawn } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { mutants } from './mutants.js'
+
+const SLOTS = 2
+const TABLE = 'docs/mutants.md'
+/** Rules about the text of the code: they would notice any change. */
+const NOT_RUN = ['house.test.js', 'types.test.js']
+/** Start processes of their own: last. */
+const SLOW = ['programs.test.js', 'docs.test.js', 'examples.test.js']
+/** The nearer to the rules, the earlier. */
+const ORDER = ['semantics/', 'core/', 'time/', 'testing/', '']
+/** Milliseconds for: the tests of one rule, all fast tests, one slow file. */
+const LIMITS = { own: 30_000, fast: 180_000, slow: 120_000 }
+
+const { values: options, positionals: rules } = parseArgs({
+  options: { sample: { type: 'string' }, seed: { type: 'string' }, write: { type: 'boolean' } },
+  allowPositionals: true,
+})
+
+const groups = new Set()
+const places = []
+/** Mutants that the compiler refuses: faults of the list. */
+const uncompiled = []
+process.on('exit', cleanUp)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
+
+const { fast, slow } = listTests()
+const chosen = choose()
+for (const mutant of mutants) mutate(mutant) // one that no longer applies is told before any work
+
+const slots = Array.from({ length: Math.min(SLOTS, chosen.length) }, makeSlot)
+await checkUnbroken(slots[0])
+const results = await runAll()
+finish()
+
+function choose() {
+  const unknown = rules.filter((rule) => !mutants.some((mutant) => mutant.rule === rule))
+  if (unknown.length > 0) stop(`no mutant breaks ${unknown.join(', ')}`)
+  const found = mutants.filter((mutant) => rules.length === 0 || rules.includes(mutant.rule))
+  if (options.sample === undefined) return found
+  const seed = Number(options.seed ?? Math.floor(Date.now() / 86_400_000))
+  console.log(`a sample of ${options.sample}, seed ${seed}`)
+  const next = random(seed)
+  return found
+    .map((mutant) => ({ mutant, key: next() }))
+    .sort((a, b) => a.key - b.key)
+    .slice(0, Number(options.sample))
+    .map(({ mutant }) => mutant)
+}
+
+function random(seed) {
+  let state = seed >>> 0
+  return () => {
+    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0
+    return (Math.imul(state ^ (state >>> 13), 0x297a2d39) >>> 0) / 2 ** 32
+  }
+}
+
+/** The source of a mutant's file, before and after. */
+function mutate(mutant) {
+  const { rule, breaks, file, edits } = mutant
+  const before = readFileSync(file, 'utf8')
+  let after = before
+  for (const [find, replace] of edits) {
+    const times = after.split(find).length - 1
+    if (times !== 1) {
+      const number = mutants.indexOf(mutant) + 1
+      stop(
+        `mutant ${number} no longer applies: ${rule} ${breaks}\n  found ${times} times in ${file}: ${find}`,
+      )
+    }
+    after = after.replace(find, () => replace)
+  }
+  return { before, after }
+}
+
+function listTests() {
+  const files = readdirSync('build/test', { recursive: true })
+    .map(String)
+    .filter((file) => file.endsWith('.test.js') && !NOT_RUN.includes(file))
+    .sort()
+  const rank = (file) => ORDER.findIndex((word) => file.startsWith(word))
+  return {
+    fast: files.filter((file) => !SLOW.includes(file)).sort((a, b) => rank(a) - rank(b)),
+    slow: SLOW.filter((file) => files.includes(file)),
+  }
+}
+
+/** A copy of the package, to be broken. */
+function makeSlot() {
+  const place = mkdtempSync(join(tmpdir(), 'polyphony-mutant-'))
+  places.push(place)
+  cpSync('.', place, { recursive: true, filter: (path) => !/^(\.git|node_modules|bench)(\/|$)/.test(path) })
+  symlinkSync(resolve('node_modules'), join(place, 'node_modules'))
+  return place
+}
+
+/** Tests that fail by themselves would catch everything. */
+async function checkUnbroken(place) {
+  if (place === undefined) stop('nothing to break')
+  const caught = await runTests(place, fast, { limit: LIMITS.fast })
+  if (caught !== null) stop(`without any mutant: ${caught.what}`)
+}
+
+async function runAll() {
+  const queue = [...chosen]
+  const found = new Map()
+  let count = 0
+  await Promise.all(
+    slots.map(async (place) => {
+      for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
+        const caught = await tryMutant(place, mutant).catch((error) => {
+          if (error !== uncompiled) throw error
+          return null
+        })
+        found.set(mutant, caught)
+        const verdict = caught === null ? 'SURVIVED' : caught.what
+        console.log(`${++count}/${chosen.length} ${mutant.rule} ${mutant.breaks}\n      ${verdict}`)
+      }
+    }),
+  )
+  return chosen.map((mutant) => ({ mutant, caught: found.get(mutant) }))
+}
+
+/** What caught it, or null. */
+async function tryMutant(place, mutant) {
+  const { before, after } = mutate(mutant)
+  const file = join(place, mutant.file)
+  writeFileSync(file, after)
+  try {
+    await compile(place, mutant)
+    const also = slow.filter((name) => mutant.also?.some((word) => name.includes(word)))
+    const own = { only: `\\b${mutant.rule}\\b`, limit: LIMITS.own }
+    for (const files of [fast, ...also.map((name) => [name])]) {
+      const caught = await runTests(place, files, own)
+      if (caught !== null) return caught
+    }
+    return (await runTests(place, fast, { limit: LIMITS.fast })) ?? (await runSlow(place))
+  } finally {
+    writeFileSync(file, before)
+  }
+}
+
+/** These look at the real clock: what fails only once has caught nothing. */
+async function runSlow(place) {
+  for (const file of slow) {
+    const caught = await runTests(place, [file], { limit: LIMITS.slow })
+    if (caught !== null && (await runTests(place, [file], { limit: LIMITS.slow })) !== null) return caught
+  }
+  return null
+}
+
+async function compile(place, { rule, breaks }) {
+  const args = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json', '--declaration', 'false']
+  const { code, stdout } = await runNode(place, args, { limit: 60_000 })
+  if (code === 0) return
+  uncompiled.push(`${rule} ${breaks}\n${stdout}`)
+  throw uncompiled
+}
+
+/** Runs test files in one process, until the first test fails. */
+async function runTests(place, files, { only, limit }) {
+  const urls = files.map((file) => `./build/test/${file}`)
+  const program = `
+    import { writeSync } from 'node:fs'
+    import { beforeEach } from 'node:test'
+    beforeEach((test) => void writeSync(3, test.name + '\\n'))
+    for (const file of ${JSON.stringify(urls)}) await import(file)`
+  const args = ['--max-old-space-size=1000', '--test-reporter=tap', '--input-type=module', '-e', program]
+  if (only !== undefined) args.unshift(`--test-name-pattern=${only}`)
+  const { code, failed, began, stderr } = await runNode(place, args, { limit, isTest: true })
+  if (failed !== undefined) return { test: failed, what: failed }
+  if (code === 0) return null
+  if (code === 'late') return { test: began, what: `hangs: ${began}` }
+  return { test: began, what: `dies (${firstError(stderr) ?? code}): ${began}` }
+}
+
+function firstError(stderr) {
+  return /^.*Error.*$/m.exec(stderr)?.[0].slice(0, 100)
+}
+
+/** Runs Node in a process group of its own, which is ended at the first failed test and when its time is over. */
+function runNode(cwd, args, { limit, isTest = false }) {
+  const env = { ...process.env }
+  for (const name of ['POLY_SEED', 'POLYPHONY_DEBUG', 'NODE_TEST_CONTEXT', 'NODE_OPTIONS']) delete env[name]
+  const stdio = ['ignore', 'pipe', 'pipe', 'pipe']
+  const child = spawn(process.execPath, args, { cwd, env, stdio, detached: true })
+  groups.add(child.pid)
+  const told = { code: null, failed: undefined, began: 'before the first test', stdout: '', stderr: '' }
+  const timer = setTimeout(() => {
+    told.code = 'late'
+    endGroup(child.pid)
+  }, limit)
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    told.stdout += text
+    if (!isTest || told.failed !== undefined) return
+    // Those inside are told before what they are in: the first is a test, not a suite.
+    const [, name] = /^ *not ok \d+ - (.*)\n/m.exec(told.stdout) ?? []
+    if (name === undefined) told.stdout = told.stdout.slice(told.stdout.lastIndexOf('\n') + 1)
+    else {
+      told.failed = name.replace(/\\(.)/g, '$1')
+      endGroup(child.pid)
+    }
+  })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    if (told.stderr.length < 100_000) told.stderr += text
+  })
+  child.stdio[3].setEncoding('utf8').on('data', (text) => {
+    told.began = text.trimEnd().split('\n').at(-1)
+  })
+  return new Promise((done, fail) => {
+    child.on('error', fail)
+    child.on('close', (code, signal) => {
+      clearTimeout(timer)
+      endGroup(child.pid) // what it may have left
+      groups.delete(child.pid)
+      told.code ??= code ?? signal
+      done(told)
+    })
+  })
+}
+
+function endGroup(pid) {
+  if (!groups.has(pid)) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // nobody is left in it
+  }
+}
+
+function cleanUp() {
+  for (const pid of groups) endGroup(pid)
+  for (const place of places) rmSync(place, { recursive: true, force: true })
+}
+
+function finish() {
+  const survived = results.filter(({ caught }) => caught === null)
+  console.log(`\n${table(results)}`)
+  if (uncompiled.length > 0) stop(`these mutants do not compile:\n${uncompiled.join('\n')}`)
+  if (options.write) writeTable()
+  console.log(
+    `${results.length} mutants, ${results.length - survived.length} caught, ${survived.length} survived`,
+  )
+  process.exitCode = survived.length > 0 ? 1 : 0
+}
+
+function table(rows) {
+  const lines = rows.map(
+    ({ mutant, caught }) => `${mutant.rule} · ${mutant.breaks} · ${caught?.what ?? 'SURVIVED'}\n`,
+  )
+  return lines.join('')
+}
+
+function writeTable() {
+  if (chosen.length < mutants.length) stop('only a whole run can write the table')
+  const cell = (text) => text.replaceAll('|', '\\|')
+  const byRule = [...results].sort((a, b) => order(a.mutant.rule) - order(b.mutant.rule))
+  const rows = byRule.map(
+    ({ mutant, caught }) =>
+      `| ${mutant.rule} | ${cell(mutant.breaks)} | ${cell(caught?.what ?? '**nothing**')} |`,
+  )
+  const text = `# Which test guards which rule
+
+Written by \`npm run mutate -- --write\`: each line is one way to break the library on purpose, and the first test that
+fails then. The list is in [scripts/mutants.js](../scripts/mutants.js), the rules are in [semantics.md](semantics.md).
+A rule may have many more tests; these are the ones that were seen to fail.
+
+| rule | what was broken | the test that caught it |
+|---|---|---|
+${rows.join('\n')}
+
+${results.length} mutants, ${results.filter(({ caught }) => caught !== null).length} caught.
+`
+  writeFileSync(TABLE, text)
+}
+
+/** S16b comes after S16. */
+function order(rule) {
+  return Number.parseInt(rule.slice(1), 10) + (rule.endsWith('b') ? 0.5 : 0)
+}
+
+function stop(why) {
+  console.error(why)
+  process.exit(1)
+}
