@@ -78,8 +78,8 @@ export const mutants = [
     [
       'core/body',
       'a body that returns a promise has it as its result',
-      "if (typeof value === 'object' && typeof (value as PromiseLike<unknown> | null)?.then",
-      "if (typeof value === 'string' && typeof (value as any)?.then",
+      'typeof (value as PromiseLike<unknown> | null)?.then',
+      'body === null && typeof (value as PromiseLike<unknown> | null)?.then',
     ],
   ),
   ...rule(
@@ -224,7 +224,12 @@ export const mutants = [
       'const reason = ',
     ],
     ['core/fiber', 'the reason given to a stop is dropped', 'options.reason ?? (', '('],
-    ['core/fiber', 'a stop without a reason has none', ': `stopped by ${current.name}`)', ': undefined)'],
+    [
+      'core/fiber',
+      'a stop without a reason has none',
+      '(current === null ?',
+      '(this !== null ? undefined : current === null ?',
+    ],
   ),
 
   // ---- cleanup and the ladder
@@ -646,8 +651,8 @@ export const mutants = [
     [
       'core/scope',
       'a child that fails after the body of its scope does not stop the others',
-      'if (this.stage !== BODY) this.endChildren()\n    else if',
-      'if',
+      'if (this.stage !== BODY) this.endChildren()',
+      'if (this.stage !== BODY) this.stage = GATHERING',
     ],
     [
       'core/scope',
@@ -708,10 +713,16 @@ export const mutants = [
       'node/report',
       'the path of the fiber is not printed',
       'if (fiber !== undefined) lines.push',
-      'if (fiber === null) lines.push',
+      "if (fiber !== undefined && indent === 'none') lines.push",
       PROGRAMS,
     ],
-    ['node/report', 'suppressed errors are not printed', 'suppressed.forEach(', '[].forEach(', PROGRAMS],
+    [
+      'node/report',
+      'suppressed errors are not printed',
+      'suppressed.forEach(',
+      'suppressed.slice(suppressed.length).forEach(',
+      PROGRAMS,
+    ],
   ),
 
   // ---- waiting for fibers
@@ -763,7 +774,12 @@ export const mutants = [
   ),
   ...rule(
     'S32',
-    ['core/observe', 'a fiber may await itself', 'if (target === fiber) throw', 'if (fiber === null) throw'],
+    [
+      'core/observe',
+      'a fiber may await itself',
+      'if (target === fiber) throw',
+      'if (target === fiber && target._state === DEAD) throw',
+    ],
     [
       'core/observe',
       'fibers may await each other in a circle',
@@ -1500,14 +1516,14 @@ export const mutants = [
     [
       'core/op',
       'an exception of abort lands in the fiber that called stop',
-      'fiber.runtime.uncaught(error, `aborting ${describe(op)} failed`)',
-      'throw error',
+      'fiber.runtime.uncaught(error, `aborting',
+      'if (op !== null) throw error\n    fiber.runtime.uncaught(error, `aborting',
     ],
     [
       'core/op',
       'an exception of discard lands in whoever settled the op',
-      'fiber.runtime.uncaught(error, `discarding the late value of ${describe(this)} failed`)',
-      'throw error',
+      'fiber.runtime.uncaught(error, `discarding',
+      'if (error !== null) throw error\n      fiber.runtime.uncaught(error, `discarding',
     ],
     [
       'core/tap',
@@ -1518,8 +1534,8 @@ export const mutants = [
     [
       'core/op',
       'an exception of describe lands in the fiber',
-      'return `an op of class ${op.constructor.name} whose describe() failed`',
-      'return op.describe()',
+      'return `an op of class',
+      'if (op !== null) return op.describe()\n    return `an op of class',
     ],
   ),
 

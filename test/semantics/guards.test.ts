@@ -1,0 +1,158 @@
+// Promises that no other test held: each of these fails under a mutant of scripts/mutants.js that used to survive.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  cancelAfter,
+  ensure,
+  Fiber,
+  isStop,
+  moveOnAfter,
+  type Op,
+  type Routine,
+  scope,
+  sleep,
+  spin,
+  type Timeout,
+  throttledLoop,
+} from 'polyphony'
+import { virtual } from 'polyphony/testing'
+
+const runtime = (): any => (Fiber.current as any).runtime
+
+test('S04 a fiber that monitors others does not keep the dead ones', () =>
+  virtual(function* () {
+    for (let i = 0; i < 3; i++) {
+      const child = spin(() => sleep(1))
+      child.monitor()
+      yield* child
+    }
+    assert.equal((Fiber.current as any).cold.monitoring.size, 0)
+  }))
+
+test('S16b a cleanup of ensure that is cut by force does not lose the error of the body', () =>
+  virtual(function* () {
+    const error = new Error('of the body')
+    const fiber = spin({ link: false }, () =>
+      ensure(
+        () => {
+          throw error
+        },
+        () => sleep(1000),
+      ),
+    )
+    yield* sleep(1)
+    assert.deepEqual(yield* fiber.kill(), { type: 'error', error })
+  }))
+
+test('S17 a loop whose round is due at once is refused while unwinding', () =>
+  virtual(function* () {
+    const log: unknown[] = []
+    const fiber = spin(function* () {
+      try {
+        yield* sleep(1000)
+      } finally {
+        try {
+          yield* throttledLoop({ interval: 0, count: 3 }, () => log.push('a round'))
+        } catch (error) {
+          log.push(isStop(error))
+        }
+      }
+    })
+    yield* sleep(1)
+    yield* fiber.stop()
+    assert.deepEqual(log, [true])
+    assert.equal(runtime().stats().refused, 1)
+  }))
+
+let yields = 0
+
+/** It takes back its own return, again and again. */
+function* clinging(): Routine<void> {
+  for (;;) {
+    // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
+    hold: try {
+      yields++
+      yield* sleep(1)
+    } finally {
+      // biome-ignore lint/correctness/noUnsafeFinally: that is what it is for
+      break hold
+    }
+  }
+}
+
+test('S19 a forced generator may go on yielding a hundred times, then it is abandoned', () =>
+  virtual(function* () {
+    const fiber = spin(clinging)
+    yield* sleep(0)
+    yields = 0
+    assert.deepEqual(yield* fiber.kill(), { type: 'abandoned' })
+    assert.equal(yields, 101) // the last one is answered by nothing
+  }))
+
+test('S19 an abandoned block is counted', () =>
+  virtual(function* () {
+    assert.equal(yield* moveOnAfter(10, clinging, { value: 'moved on', grace: 0 }), 'moved on')
+    assert.equal(runtime().stats().abandoned, 1)
+  }))
+
+test('S22 the error of a child is not lost when the scope that received it is abandoned', () =>
+  virtual(function* () {
+    const error = new Error('of the child')
+    const fiber = spin({ link: false }, () =>
+      scope(function* () {
+        spin(() => {
+          throw error
+        })
+        yield* clinging()
+      }),
+    )
+    yield* sleep(10)
+    assert.deepEqual(yield* fiber.kill(), { type: 'error', error })
+    assert.equal(runtime().stats().abandoned, 1)
+  }))
+
+for (const [name, wait] of [
+  ['join', (fiber: Fiber) => fiber.join()],
+  ['await', (fiber: Fiber) => fiber.await()],
+  ['Fiber.await', (fiber: Fiber) => Fiber.await(fiber)],
+  ['Fiber.select', (fiber: Fiber) => Fiber.select(fiber)],
+] as const) {
+  test(`S25 an error that a fiber has learnt from ${name} does not come up into it as well`, () =>
+    virtual(function* () {
+      const error = new Error('twice')
+      const fails = () => {
+        throw error
+      }
+      try {
+        yield* wait(spin(fails))
+      } catch (caught) {
+        assert.equal(caught, error)
+      }
+      const second = spin(fails)
+      yield* sleep(1)
+      assert.deepEqual(second.outcome, { type: 'error', error })
+    }))
+}
+
+test('S32 a circle of awaits is no deadlock when the one that closes it has a time limit', () =>
+  virtual(function* () {
+    const waits = spin((): Op<string> => closes)
+    const closes: Fiber<string> = spin(() => moveOnAfter(10, () => waits, 'enough'))
+    assert.equal(yield* waits, 'enough')
+  }))
+
+test('S34 the Cancel of a limit that expires when the answer has just come strikes after it', () =>
+  virtual(function* () {
+    let limit!: Timeout
+    const fiber = spin(() =>
+      cancelAfter(5, function* (timeout) {
+        limit = timeout
+        yield* sleep(5)
+        return 'the answer'
+      }),
+    )
+    yield* sleep(0)
+    limit.reset() // now both are due at 5, the limit last
+    assert.equal(yield* fiber, 'the answer')
+  }))
