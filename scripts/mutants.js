@@ -894,12 +894,6 @@ export const mutants = [
       'if (isLater && fiber === null) boundLater',
     ],
     [
-      'core/op',
-      'a kill waits for an op that ends LATER',
-      'isLater && isPatient && !isForced(fiber)',
-      'isLater',
-    ],
-    [
       'core/stop',
       'a fiber waits for an op that ends LATER without end',
       'latest = Math.min(latest, region.deadline)',

@@ -181,7 +181,12 @@ async function runTests(place, files, only) {
   const program = `
     import { writeSync } from 'node:fs'
     import { beforeEach } from 'node:test'
-    beforeEach((test) => void writeSync(3, test.name + '\\n'))
+    import { setImmediate } from 'node:timers/promises'
+    beforeEach(async (test) => {
+      await setImmediate() // what is to be told of the last test is told before this one can hang
+      await setImmediate()
+      writeSync(3, test.name + '\\n')
+    })
     for (const file of ${JSON.stringify(urls)}) await import(file)`
   const args = ['--max-old-space-size=1000', '--test-reporter=tap', '--input-type=module', '-e', program]
   if (only !== undefined) args.unshift(`--test-name-pattern=${only}`)

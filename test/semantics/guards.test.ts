@@ -17,6 +17,7 @@ import {
   throttledLoop,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
+import { BaseOp, LATER } from '#core/op'
 
 const runtime = (): any => (Fiber.current as any).runtime
 
@@ -155,4 +156,64 @@ test('S34 the Cancel of a limit that expires when the answer has just come strik
     yield* sleep(0)
     limit.reset() // now both are due at 5, the limit last
     assert.equal(yield* fiber, 'the answer')
+  }))
+
+/** An op that stops its own fiber when it is taken back. */
+class Vengeful extends BaseOp<never> {
+  aborts = 0
+  enter(): void {}
+  abort(fiber: Fiber): void {
+    this.aborts++
+    fiber.stop('from the abort')
+  }
+  describe(): string {
+    return 'a vengeful op'
+  }
+}
+
+test('S35 an op is aborted once, also when its abort stops the fiber', () =>
+  virtual(function* () {
+    const op = new Vengeful()
+    const caught: unknown[] = []
+    const fiber = spin(function* () {
+      try {
+        yield* op
+      } catch (error) {
+        caught.push(error)
+      }
+      yield* sleep(1000)
+    })
+    yield* sleep(1)
+    const error = new Error('raised')
+    assert.deepEqual(yield* fiber.raise(error), { type: 'stopped', value: 'from the abort' })
+    assert.deepEqual(caught, [error])
+    assert.equal(op.aborts, 1)
+  }))
+
+/** An op that never ends when it is asked to. */
+class Endless extends BaseOp<never> {
+  enter(): void {}
+  abort(): typeof LATER {
+    return LATER
+  }
+  describe(): string {
+    return 'an endless op'
+  }
+}
+
+test('S35 a stop with less grace shortens the wait for an op that ends LATER; then the error that came first strikes', () =>
+  virtual(function* () {
+    const log: unknown[] = []
+    const fiber = spin(function* () {
+      try {
+        yield* new Endless()
+      } catch (error) {
+        log.push(`${(error as Error).message} at ${runtime().now()}`)
+      }
+    })
+    yield* sleep(1)
+    fiber.raise('raised')
+    yield* sleep(1)
+    yield* fiber.stop(undefined, { grace: 10 })
+    assert.deepEqual(log, ['raised at 12'])
   }))
