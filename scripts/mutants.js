@@ -1258,7 +1258,7 @@ export const mutants = [
       'core/spin',
       'a fiber whose signal is aborted already starts',
       'if (signal.aborted) {',
-      'if (signal === null) {',
+      'if (signal.aborted && fiber.id < 0) {',
     ],
     ['core/cold', 'the listener to an AbortSignal is not removed', 'this.unlisten?.()', ''],
     ['core/stop', 'fiber.signal is not aborted by a stop', 'fiber.cold?.controller?.abort(stop.reason)', ''],
@@ -1272,7 +1272,7 @@ export const mutants = [
       'core/tree',
       'a fiber restarted under an aborted signal runs',
       'if (signal?.aborted) fiber',
-      'if (signal === null) fiber',
+      'if (signal?.aborted && fiber.id < 0) fiber',
     ],
   ),
   ...rule(
@@ -1304,9 +1304,14 @@ export const mutants = [
       'core/block',
       'a block may be iterated from another fiber',
       'if (current !== this.fiber) {',
-      'if (this.fiber === null) {',
+      'if (current === null) {',
     ],
-    ['core/block', 'blocks may be left in the wrong order', 'if (!isInnermost) {', 'if (fiber === null) {'],
+    [
+      'core/block',
+      'blocks may be left in the wrong order',
+      'if (!isInnermost) {',
+      'if (!isInnermost && fiber.id < 0) {',
+    ],
   ),
   ...rule(
     'S62',
@@ -1496,7 +1501,7 @@ export const mutants = [
       'core/block',
       'a block may be entered inside itself',
       'if (by !== null) throw',
-      'if (this.body === null) throw',
+      'if (by !== null && by.id < 0) throw',
     ],
     [
       'core/op',

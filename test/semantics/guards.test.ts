@@ -217,3 +217,61 @@ test('S35 a stop with less grace shortens the wait for an op that ends LATER; th
     yield* fiber.stop(undefined, { grace: 10 })
     assert.deepEqual(log, ['raised at 12'])
   }))
+
+test('S39 a fiber whose body is over takes no more messages, though its children still die', () =>
+  virtual(function* () {
+    const fiber = spin(function* () {
+      spin(function* () {
+        try {
+          yield* sleep()
+        } finally {
+          yield* sleep(10)
+        }
+      })
+      yield* sleep(1)
+    })
+    yield* sleep(5)
+    assert.equal(fiber.phase, 'closing')
+    assert.equal(fiber.send('anybody there?'), false)
+    assert.equal(runtime().stats().deadLetters, 1)
+  }))
+
+test('S41 a new incarnation has its whole grace, however the last one was hurried', () =>
+  virtual(function* () {
+    const log: string[] = []
+    const fiber = spin(function* () {
+      try {
+        yield* sleep()
+      } finally {
+        yield* sleep(20)
+        log.push(`incarnation ${fiber.incarnation} cleaned up`)
+      }
+    })
+    yield* sleep(1)
+    fiber.stop()
+    yield* sleep(1)
+    yield* fiber.stop(undefined, { grace: 10 })
+    fiber.restart()
+    yield* sleep(1)
+    yield* fiber.stop()
+    assert.deepEqual(log, ['incarnation 2 cleaned up'])
+  }))
+
+test('S46 the error of an out-of-band fiber is thrown in main', () =>
+  virtual(function* () {
+    const error = new Error('out of band')
+    const child = spin(function* () {
+      Fiber.outOfBand(() => {
+        throw error
+      })
+      yield* sleep(10)
+      return 'not touched'
+    })
+    try {
+      yield* sleep(5)
+      assert.fail('main was not told')
+    } catch (caught) {
+      assert.equal(caught, error)
+    }
+    assert.equal(yield* child, 'not touched')
+  }))
