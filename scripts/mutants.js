@@ -1595,9 +1595,9 @@ export const mutants = [
     ['testing/everywhere', 'a disturbed scenario may leave things behind', 'world.checkLeaks()', ''],
     [
       'testing/everywhere',
-      'an abandoned fiber passes',
+      'a fiber that had to be forced or abandoned passes',
       'if (abandoned !== undefined) throw',
-      'if (abandoned === null) throw',
+      'if (abandoned !== undefined && at < -1) throw',
     ],
     [
       'core/runtime',

@@ -219,3 +219,49 @@ describe('failEverywhere', () => {
     assert.match(failures[1] as string, /sleep\(2\)/)
   })
 })
+
+describe('what the disturbers look at', () => {
+  it('everywhere: stopEverywhere also stops main, at each switchpoint of its children', () => {
+    const ends: string[] = []
+    const result = stopEverywhere(
+      function* () {
+        yield* spin(() => sleep(5)).join()
+      },
+      { check: ({ type }) => ends.push(type) },
+    )
+    assert.deepEqual(result, { switchpoints: 2, runs: 4 })
+    assert.deepEqual(ends.sort(), ['stopped', 'stopped', 'stopped', 'value'])
+  })
+
+  it('everywhere: something that is left behind only when disturbed is found', () => {
+    assert.throws(
+      () =>
+        stopEverywhere(function* () {
+          try {
+            yield* sleep(1)
+          } catch (stop) {
+            Fiber.outOfBand(() => sleep())
+            throw stop
+          }
+        }),
+      (error) => error instanceof DisturbanceFailed && /there were still 1 fibers/.test(error.message),
+    )
+  })
+
+  it('everywhere: a fiber that swallows its stop, so that it has to be forced, is found', () => {
+    assert.throws(
+      () =>
+        stopEverywhere(function* () {
+          Fiber.current.send('a message')
+          for (;;) {
+            try {
+              return yield* receive()
+            } catch {
+              // swallowed
+            }
+          }
+        }),
+      (error) => error instanceof DisturbanceFailed && /swallowed stop at receive/.test(error.message),
+    )
+  })
+})
