@@ -369,12 +369,6 @@ export const mutants = [
       'childDeadline(): number {\n    return this.runtime.now() + this.grace',
     ],
     [
-      'core/scope',
-      'children of a scope outlast the deadline of their fiber',
-      'Math.min(now + fiber.grace, fiber.deadline)',
-      'now + fiber.grace',
-    ],
-    [
       'core/errors',
       'the shorter grace of a child does not count when its parent ends',
       'Math.min(this.deadline, this.since + fiber.grace)',
@@ -1414,6 +1408,12 @@ export const mutants = [
       'a scope takes the signal of an outer region for its own',
       'if (isStop(error)) this.passing = error\n',
       'if (isStop(error)) this.passing = null\n',
+    ],
+    [
+      'core/scope',
+      'the children of a scope in a forced block have a whole grace',
+      'if (fiber._phase !== FORCED && isForced(fiber)) return now',
+      '',
     ],
     [
       'core/scope',

@@ -15,9 +15,10 @@ import {
   spin,
   type Timeout,
   throttledLoop,
+  until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { BaseOp, LATER } from '#core/op'
+import { BaseOp, LATER, settle } from '#core/op'
 
 const runtime = (): any => (Fiber.current as any).runtime
 
@@ -274,4 +275,69 @@ test('S46 the error of an out-of-band fiber is thrown in main', () =>
       assert.equal(caught, error)
     }
     assert.equal(yield* child, 'not touched')
+  }))
+
+/** An op that a timer answers with its own description. */
+class Timed extends BaseOp<string> {
+  fiber!: Fiber
+  enter(fiber: Fiber): void {
+    this.fiber = fiber
+  }
+  abort(): void {}
+  fire(): void {
+    settle(this.fiber, this, this.describe())
+  }
+  describe(): string {
+    return 'a timed op'
+  }
+}
+
+test('S34 an answer that comes just before its block is forced is delivered', () =>
+  virtual(function* () {
+    const log: unknown[] = []
+    const op = new Timed()
+    runtime().addTimer({ time: 0, seq: 0, index: -1, fire: () => op.fire() }, 15)
+    const body = function* () {
+      try {
+        yield* sleep()
+      } finally {
+        log.push(yield* op) // the deadline is at 15 too, and was set later
+        yield* sleep(1)
+        log.push('not reached')
+      }
+    }
+    assert.equal(yield* moveOnAfter(5, body, { value: 'moved on', grace: 10 }), 'moved on')
+    assert.deepEqual(log, ['a timed op'])
+    assert.equal(runtime().now(), 15)
+  }))
+
+for (const [name, wait] of [
+  ['await', (fiber: Fiber) => fiber.await()],
+  ['join', (fiber: Fiber) => fiber.join()],
+  ['Fiber.await', (fiber: Fiber) => Fiber.await(fiber)],
+  ['Fiber.select', (fiber: Fiber) => Fiber.select(fiber)],
+] as const) {
+  test(`S52 a waiter in ${name} that is stopped leaves nothing with the fiber it waited for`, () =>
+    virtual(function* () {
+      const target = spin(() => sleep())
+      const waiter = spin(() => wait(target))
+      yield* sleep(1)
+      assert.notEqual((target as any).lastObserver, null)
+      yield* waiter.stop()
+      assert.equal((target as any).lastObserver, null)
+    }))
+}
+
+test('S58 an until that is waited for again is not answered by the promise of the first wait', () =>
+  virtual(function* () {
+    const resolve: ((value: string) => void)[] = []
+    const op = until(() => new Promise<string>((done) => resolve.push(done)))
+    assert.equal(yield* moveOnAfter(5, () => op, 'timed out'), 'timed out')
+    spin(function* () {
+      yield* sleep(1)
+      resolve[0]?.('first')
+      yield* sleep(1)
+      resolve[1]?.('second')
+    })
+    assert.equal(yield* op, 'second')
   }))
