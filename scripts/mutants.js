@@ -79,7 +79,7 @@ export const mutants = [
       'core/body',
       'a body that returns a promise has it as its result',
       'typeof (value as PromiseLike<unknown> | null)?.then',
-      'body === null && typeof (value as PromiseLike<unknown> | null)?.then',
+      'body.length < 0 && typeof (value as PromiseLike<unknown> | null)?.then',
     ],
   ),
   ...rule(
@@ -1534,7 +1534,7 @@ export const mutants = [
       'core/op',
       'an exception of describe lands in the fiber',
       'return `an op of class',
-      'if (op !== null) return op.describe()\n    return `an op of class',
+      'op.describe()\n    return `an op of class',
     ],
   ),
 

@@ -341,3 +341,19 @@ test('S58 an until that is waited for again is not answered by the promise of th
     })
     assert.equal(yield* op, 'second')
   }))
+
+test('S57 a fiber that is restarted while it ends because its signal was aborted is stopped before it starts', () =>
+  virtual(function* () {
+    const controller = new AbortController()
+    const log: string[] = []
+    const fiber = spin({ signal: controller.signal }, function* () {
+      log.push(`incarnation ${fiber.incarnation}`)
+      yield* sleep(10)
+    })
+    yield* sleep(1)
+    controller.abort('enough')
+    fiber.restart()
+    assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: undefined })
+    assert.equal(fiber.stopReason, 'enough')
+    assert.deepEqual(log, ['incarnation 1'])
+  }))
