@@ -267,6 +267,9 @@ function finish() {
   console.log(`\n${table(results)}`)
   if (uncompiled.length > 0) stop(`these mutants do not compile:\n${uncompiled.join('\n')}`)
   if (options.write) writeTable()
+  else if (mutants.some(({ breaks }) => !readFileSync(TABLE, 'utf8').includes(cell(breaks)))) {
+    console.log(`${TABLE} does not know every mutant; npm run mutate -- --write`)
+  }
   console.log(
     `${results.length} mutants, ${results.length - survived.length} caught, ${survived.length} survived`,
   )
@@ -282,9 +285,7 @@ function table(rows) {
 
 function writeTable() {
   if (chosen.length < mutants.length) stop('only a whole run can write the table')
-  const cell = (text) => text.replaceAll('|', '\\|')
-  const byRule = [...results].sort((a, b) => order(a.mutant.rule) - order(b.mutant.rule))
-  const rows = byRule.map(
+  const rows = results.map(
     ({ mutant, caught }) =>
       `| ${mutant.rule} | ${cell(mutant.breaks)} | ${cell(caught?.what ?? '**nothing**')} |`,
   )
@@ -303,9 +304,8 @@ ${results.length} mutants, ${results.filter(({ caught }) => caught !== null).len
   writeFileSync(TABLE, text)
 }
 
-/** S16b comes after S16. */
-function order(rule) {
-  return Number.parseInt(rule.slice(1), 10) + (rule.endsWith('b') ? 0.5 : 0)
+function cell(text) {
+  return text.replaceAll('|', '\\|')
 }
 
 function stop(why) {
