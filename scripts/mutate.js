@@ -20,7 +20,7 @@ const TABLE = 'docs/mutants.md'
 /** Rules about the text of the code: they would notice any change. */
 const NOT_RUN = ['house.test.js', 'types.test.js']
 /** Start processes of their own: last. */
-const SLOW = ['programs.test.js', 'docs.test.js', 'examples.test.js']
+const SLOW = ['programs', 'docs', 'examples', 'reference', 'io/stdin'].map((name) => `${name}.test.js`)
 /** The nearer to the rules, the earlier. */
 const ORDER = ['semantics/', 'core/', 'time/', 'testing/', '']
 /** Milliseconds without a new test after which the last one hangs. A busy machine is slow, but it gets on. */

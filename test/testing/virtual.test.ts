@@ -100,7 +100,7 @@ describe('virtual', () => {
 
 describe('seeds', () => {
   /** The order in which five fibers of three steps each run. */
-  async function order(seed: number): Promise<string> {
+  async function order(seed: number | undefined): Promise<string> {
     const log: string[] = []
     await virtual(
       function* () {
@@ -114,13 +114,26 @@ describe('seeds', () => {
         )
         yield* Fiber.await(...fibers)
       },
-      { seed },
+      seed === undefined ? {} : { seed },
     )
     return log.join('')
   }
 
   it('the same seed gives the same order', async () => {
     for (let seed = 1; seed <= 10; seed++) assert.equal(await order(seed), await order(seed))
+  })
+
+  it('POLY_SEED is the seed where none is given', async () => {
+    const before = process.env.POLY_SEED
+    try {
+      process.env.POLY_SEED = '7'
+      assert.equal(await order(undefined), await order(7))
+      process.env.POLY_SEED = '8'
+      assert.notEqual(await order(undefined), await order(7))
+    } finally {
+      if (before === undefined) delete process.env.POLY_SEED
+      else process.env.POLY_SEED = before
+    }
   })
 
   it('different seeds give different orders, but everything runs', async () => {
