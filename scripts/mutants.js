@@ -967,7 +967,7 @@ export const mutants = [
       'core/suspend',
       'the newest message is received first',
       'fiber.value = mailbox.shift()',
-      'fiber.value = mailbox.take(mailbox.size - 1)',
+      'for (let i = 1; i < mailbox.size; i++) mailbox.push(mailbox.shift())\n    fiber.value = mailbox.shift()',
     ],
     [
       'core/suspend',
@@ -1157,6 +1157,18 @@ export const mutants = [
       'runtime.push(fiber, true)\n',
     ],
     [
+      'core/runqueue',
+      'a fiber that comes after the queue was empty is lost',
+      'if (this.head === null) this.tail = null',
+      '',
+    ],
+    [
+      'core/runqueue',
+      'a fiber that comes after the last one was taken out is lost',
+      'if (before.behind === null) this.tail = before',
+      '',
+    ],
+    [
       'core/op',
       'a fiber that is answered while it runs is queued as well',
       'fiber.value = value\n  if (fiber._state === WAITING) fiber',
@@ -1197,7 +1209,7 @@ export const mutants = [
       'core/suspend',
       'scheduleWithPriority moves a fiber that is runnable already',
       'if (fiber._state !== WAITING) return false\n  if (fiber.isUnstarted',
-      'if (first && fiber._state === 0 && fiber.runtime.queue.delete(fiber)) fiber.runtime.queue.unshift(fiber)\n  if (fiber._state !== WAITING) return false\n  if (fiber.isUnstarted',
+      'if (first && fiber._state === 0) {\n    fiber.runtime.queue.delete(fiber)\n    fiber.runtime.queue.unshift(fiber)\n  }\n  if (fiber._state !== WAITING) return false\n  if (fiber.isUnstarted',
     ],
     [
       'core/op',
