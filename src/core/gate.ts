@@ -34,7 +34,7 @@ export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'
   if (runtime.probe !== null) runtime.probe(fiber, op)
   if (isForced(fiber)) return REFUSED
   const signal = takeSignal(fiber)
-  if (signal !== null) throw signal
+  if (signal !== NOTHING) throw signal
   const unwinding = op.idle ? unwindingRegion(fiber) : null
   if (unwinding !== null) {
     refuse(fiber, unwinding, op)
@@ -52,13 +52,15 @@ export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'
 /** What strikes a fiber that was taken out of its wait; there always is something. */
 export function interruption(fiber: Fiber): unknown {
   fiber.cold?.deadline?.stopWaiting()
-  return (
-    takeSignal(fiber) ??
-    new BadYield(`${fiber.path} was interrupted by nothing; this is a fault of the library`)
-  )
+  const signal = takeSignal(fiber)
+  if (signal !== NOTHING) return signal
+  return new BadYield(`${fiber.path} was interrupted by nothing; this is a fault of the library`)
 }
 
-/** What is to be thrown at this switchpoint, null if nothing; whoever asks must throw it. Errors strike first (S26). */
+/** No signal: anything else may be thrown, even null. */
+const NOTHING = Symbol('nothing')
+
+/** What is to be thrown at this switchpoint, or NOTHING; whoever asks must throw it. Errors strike first (S26). */
 function takeSignal(fiber: Fiber): unknown {
   const errors = fiber.errors
   if (errors !== null && canRaise(fiber)) {
@@ -66,7 +68,8 @@ function takeSignal(fiber: Fiber): unknown {
     if (errors.length === 0) fiber.errors = null
     return error
   }
-  return findTarget(fiber)?.struck() ?? null
+  const target = findTarget(fiber)
+  return target === null ? NOTHING : target.struck()
 }
 
 /** The region whose signal strikes at this switchpoint, if any. */

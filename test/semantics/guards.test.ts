@@ -357,3 +357,30 @@ test('S57 a fiber that is restarted while it ends because its signal was aborted
     assert.equal(fiber.stopReason, 'enough')
     assert.deepEqual(log, ['incarnation 1'])
   }))
+
+test('S22 S26 an error that is null is kept and thrown like any other', () =>
+  virtual(function* () {
+    const caught: unknown[] = []
+    const fiber = spin({ link: false }, function* () {
+      try {
+        yield* moveOnAfter(5, () =>
+          scope(function* () {
+            spin(function* () {
+              try {
+                yield* sleep()
+              } finally {
+                yield* sleep(20)
+              }
+            })
+            yield* sleep(1)
+            throw null
+          }),
+        )
+        yield* sleep(50)
+      } catch (error) {
+        caught.push(error)
+      }
+    })
+    yield* fiber.join()
+    assert.deepEqual(caught, [null])
+  }))
