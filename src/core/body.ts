@@ -22,7 +22,7 @@ export type Returned<R> =
       : R extends AsyncIterator<any, any, any>
         ? Refused<'a body must not be async: write function* and yield* until(promise)'>
         : R extends Iterator<any, any, any>
-          ? Refused<'this generator yields something that is not an op: write yield* instead of yield'>
+          ? Refused<'this generator has a yield without its star: write yield*'>
           : R
 /** What running a body gives. */
 export type Result<R> = R extends Op<infer T> ? T : R

@@ -79,6 +79,7 @@ function failureOf(fiber: Fiber<any, any>, how: number, value: unknown): unknown
   if (how === STOPPED && value === undefined) {
     return new FiberStopped(
       `${fiber.path} was stopped without a value. join() waits for a fiber without throwing; stop(value) gives it one.`,
+      { cause: fiber.stopReason },
     )
   }
   return undefined

@@ -143,7 +143,9 @@ export function run<R>(
       else if (outcome.type === 'stopped' && outcome.value !== undefined) settle.resolve(outcome.value as T)
       else {
         promise.catch(() => {}) // whoever stops a run knows that it has no result
-        settle.reject(new FiberStopped(`${fiber.path} was ${outcome.type} without a value`))
+        settle.reject(
+          new FiberStopped(`${fiber.path} was ${outcome.type} without a value`, { cause: fiber.stopReason }),
+        )
       }
     },
   }) as Fiber<T>

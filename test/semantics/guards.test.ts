@@ -6,10 +6,12 @@ import {
   cancelAfter,
   ensure,
   Fiber,
+  FiberStopped,
   isStop,
   moveOnAfter,
   type Op,
   type Routine,
+  run,
   scope,
   sleep,
   spin,
@@ -19,6 +21,7 @@ import {
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
 import { BaseOp, LATER, settle } from '#core/op'
+import { thrownBy } from '../helpers.js'
 
 const runtime = (): any => (Fiber.current as any).runtime
 
@@ -384,3 +387,19 @@ test('S22 S26 an error that is null is kept and thrown like any other', () =>
     yield* fiber.join()
     assert.deepEqual(caught, [null])
   }))
+
+test('S14 S31 who awaits a stopped fiber learns why: the reason is the cause of FiberStopped', () =>
+  virtual(function* () {
+    const reason = new Error('the budget is spent')
+    const fiber = spin(() => sleep())
+    fiber.stop(undefined, { reason })
+    const error = yield* thrownBy(fiber.await())
+    assert.ok(error instanceof FiberStopped)
+    assert.equal(error.cause, reason)
+  }))
+
+test('S57 the reason of an abort is the cause of what run rejects with', async () => {
+  const reason = new Error('the client has left')
+  const running = run(() => sleep(), { signal: AbortSignal.abort(reason) })
+  await assert.rejects(running, (error) => error instanceof FiberStopped && error.cause === reason)
+})
