@@ -1,0 +1,114 @@
+// How a row is measured. A row is one line of the table: a question put to polyphony ("ours"), to plain async/await, to
+// effect and to effection. Each file in rows/ is one question and exports `rows`, a list of objects:
+//
+//   name        what the table says
+//   note        for results.md: what the rivals do, where that is not obvious
+//   aim         { async: 1.5, effect: 6 } means: at most 1.5 times the cost of async, at least 6 times faster than effect.
+//               { most: 450 } is a figure that ours must not exceed
+//   unit        without one, CPU time for each operation; or 'bytes', 'MB', 'steps', 'ms': the contestants return the figure
+//   ours, async         (n, clock) => promise; does the operation n times
+//   effect, effection   (library) => (n, clock) => promise; the library is loaded only if it takes part
+//   n           how many operations a round has, or { effection: 5000, else: 1e5 }; without it, as many as take about 100 ms
+//   multiple    n is a multiple of it
+//   heavy       n for the warm-up after a full collection, for rows that leave much garbage
+//   smoke       n for a smoke test
+//   rounds      a number of rounds of its own
+//   apart       each contestant in a process of its own
+//   processes   run it in so many processes, one after the other, and take the figures of all
+//   never       a figure from here on means "never"
+//
+// Two traps of V8. Optimised code dies with the hidden classes it was made for, and those die in a full collection when no
+// object has them at that moment: between two rounds, always; in a program that lives, hardly ever. So before a round only
+// the young generation is collected; a row that leaves much behind (`heavy`) gets a full collection, and then a warm-up. For
+// the same reason the loops of a row are functions made once, not closures made anew for each round.
+//
+// CPU time is that of the process, of all its threads: garbage collection and compilation are part of the price. It is
+// taken from clock.start to clock.stop; a contestant that does not touch the clock is measured whole.
+
+export const CONTESTANTS = ['ours', 'async', 'effect', 'effection']
+
+/** A round should take this much CPU time, in ns: long beside the clock's microsecond, short beside the machine's moods. */
+const ROUND = 100e6
+const MAX_N = 4e6
+
+class Clock {
+  #begin = null
+  ns = null
+
+  start() {
+    this.ns = null
+    this.#begin = process.cpuUsage()
+  }
+
+  stop() {
+    if (this.ns !== null) return
+    const { user, system } = process.cpuUsage(this.#begin)
+    this.ns = (user + system) * 1000
+  }
+}
+
+/** One round of one contestant: the figure, and the CPU time it took. */
+async function measure(row, contestant, n) {
+  if (row.heavy) {
+    globalThis.gc?.()
+    await contestant(Math.min(n, row.heavy), new Clock())
+  }
+  globalThis.gc?.({ type: 'minor' })
+  const clock = new Clock()
+  clock.start()
+  const value = await contestant(n, clock)
+  clock.stop()
+  return { figure: isTimed(row) ? clock.ns / n : value, ns: clock.ns }
+}
+
+function isTimed(row) {
+  return row.unit === undefined
+}
+
+async function contestantOf(row, who) {
+  if (who === 'effect') return row.effect(await import('effect'))
+  if (who === 'effection') return row.effection(await import('effection'))
+  return row[who]
+}
+
+/** Number of operations a round. Finding it also warms the code up. */
+async function size(row, who, contestant, smoke) {
+  const { multiple = 1 } = row
+  const whole = (n) => Math.ceil(n / multiple) * multiple
+  if (smoke) return whole(row.smoke ?? 100)
+  const fixed = typeof row.n === 'object' ? (row.n[who] ?? row.n.else) : row.n
+  if (fixed !== undefined) {
+    if (isTimed(row)) await measure(row, contestant, fixed) // warm-up
+    return fixed
+  }
+  // Cold code is slow and grows faster: the size is settled when the last few tries agree.
+  let n = whole(1000)
+  for (let agreed = 0; agreed < 3; ) {
+    const { ns } = await measure(row, contestant, n)
+    const wanted = whole(Math.min(MAX_N, n * Math.min(10, ROUND / ns)))
+    if (wanted > n * 1.3) n = wanted
+    else agreed++
+  }
+  return n
+}
+
+/** Runs one row: interleaved rounds (ours, async, effect, effection, ours, ...). Returns the figures of every round. */
+export async function runRow(row, { only, rounds, smoke }) {
+  const contestants = []
+  for (const who of only) {
+    if (row[who] === undefined) continue
+    const contestant = await contestantOf(row, who)
+    contestants.push({ who, contestant, n: await size(row, who, contestant, smoke), figures: [] })
+  }
+  for (let round = 0; round < (smoke ? 1 : (row.rounds ?? rounds)); round++) {
+    for (const { contestant, n, figures } of contestants)
+      figures.push((await measure(row, contestant, n)).figure)
+  }
+  return contestants.map(({ who, n, figures }) => ({ who, n, figures }))
+}
+
+export function median(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+}

@@ -1,0 +1,38 @@
+// Does a wait cost more at the bottom of many calls? A loop of waits, 10 and 50 generators deep.
+import { run, snooze } from '../../dist/index.js'
+
+function* descend(depth, n) {
+  if (depth > 0) yield* descend(depth - 1, n)
+  else for (let i = 0; i < n; i++) yield* snooze()
+}
+
+async function asyncDescend(depth, n) {
+  if (depth > 0) await asyncDescend(depth - 1, n)
+  else for (let i = 0; i < n; i++) await null
+}
+
+const deep = (depth) => ({
+  name: `wait ${depth} calls deep`,
+  ours: (n) => run(() => descend(depth, n)),
+  async: (n) => asyncDescend(depth, n),
+
+  // effect: effect functions in effect functions, Effect.yieldNow at the bottom.
+  effect: ({ Effect }) => {
+    const descend = Effect.fnUntraced(function* (depth, n) {
+      if (depth > 0) yield* descend(depth - 1, n)
+      else for (let i = 0; i < n; i++) yield* Effect.yieldNow
+    })
+    return (n) => Effect.runPromise(descend(depth, n))
+  },
+
+  // effection: yield* all the way, as ours; a resolved promise at the bottom.
+  effection: ({ run, until }) => {
+    function* descend(depth, n) {
+      if (depth > 0) yield* descend(depth - 1, n)
+      else for (let i = 0; i < n; i++) yield* until(Promise.resolve())
+    }
+    return (n) => run(() => descend(depth, n))
+  },
+})
+
+export const rows = [deep(10), deep(50)]

@@ -1,0 +1,116 @@
+// npm run bench: polyphony's core beside async/await, effect and effection, on this Node and on the newest.
+//
+//   npm run bench                          everything, one table for each Node
+//   npm run bench -- switch --rounds 5     only rows with "switch" in their name or file
+//   npm run bench -- --node current        only the Node that runs this (or: newest)
+//   npm run bench -- --only ours,async     only these contestants
+//   npm run bench -- --write               also writes bench/results.md and the table in README.md
+//   npm run bench:quick                    ours and async only, this Node only, few rounds: for tuning
+//   node bench/run.js --smoke              each row once with tiny counts: does the bench still work?
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { CONTESTANTS } from './harness.js'
+import { writeReport } from './report.js'
+import { line, lineOf, titles } from './table.js'
+
+const here = fileURLToPath(new URL('.', import.meta.url))
+const newestHome = fileURLToPath(new URL('../tools/newest-node/', import.meta.url))
+
+const { values: options, positionals: words } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string' },
+    node: { type: 'string' },
+    only: { type: 'string' },
+    write: { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+    smoke: { type: 'boolean', default: false },
+  },
+})
+const { quick, smoke } = options
+const rounds = Number(options.rounds ?? (quick ? 5 : 9))
+const only = options.only?.split(',') ?? (quick ? ['ours', 'async'] : CONTESTANTS)
+
+if (only.some((who) => who.startsWith('effect')) && !existsSync(`${here}node_modules/effect`)) npmCi(here)
+
+const files = readdirSync(`${here}rows`).sort(inOrder)
+const nodes = []
+for (const node of nodesToRun()) nodes.push({ ...node, results: await table(node) })
+if (options.write) writeReport(nodes, { rounds })
+if (smoke) console.log('bench: every row runs')
+
+function npmCi(folder) {
+  execFileSync('npm', ['ci', '--no-audit', '--no-fund'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+}
+
+/** The running Node, and the newest, which is installed as a package apart (see tools/newest-node). */
+function nodesToRun() {
+  const wanted = options.node ?? (quick || smoke ? 'current' : 'both')
+  const paths = []
+  if (wanted !== 'newest') paths.push(process.execPath)
+  if (wanted !== 'current') {
+    const newest = `${newestHome}node_modules/node/bin/node`
+    if (!existsSync(newest)) npmCi(newestHome)
+    paths.push(newest)
+  }
+  return paths.map((path) => ({
+    path,
+    version: execFileSync(path, ['--version'], { encoding: 'utf8' }).trim(),
+  }))
+}
+
+function inOrder(a, b) {
+  const order = [
+    'switch',
+    'deep',
+    'spin',
+    'message',
+    'timeout',
+    'sleep',
+    'stop',
+    'memory',
+    'million',
+    'starvation',
+    'tap',
+  ]
+  const place = (file) => (order.indexOf(file.replace('.js', '')) + 100) % 100
+  return place(a) - place(b)
+}
+
+async function table(node) {
+  const results = []
+  console.log(`\nNode ${node.version}: CPU time for each operation, median of ${rounds} interleaved rounds\n`)
+  console.log(line(titles()))
+  for (const file of files) {
+    const { rows } = await import(`./rows/${file}`)
+    for (const [index, row] of rows.entries()) {
+      if (!words.every((word) => `${file} ${row.name}`.includes(word))) continue
+      const result = { row, figures: runInProcesses(node, `rows/${file}`, index, row) }
+      results.push(result)
+      console.log(line(lineOf(result, smoke)))
+    }
+  }
+  return results
+}
+
+/** The figures of every contestant: { ours: [...], async: [...] }. A row has a process of its own, or several. */
+function runInProcesses(node, file, index, row) {
+  const figures = {}
+  const groups = row.apart ? only.map((who) => [who]) : [only]
+  for (let i = 0; i < (smoke ? 1 : (row.processes ?? 1)); i++) {
+    for (const group of groups) {
+      const json = execFileSync(
+        node.path,
+        ['--expose-gc', `${here}row.js`, file, index, JSON.stringify({ only: group, rounds, smoke })],
+        { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
+      )
+      for (const { who, figures: list } of JSON.parse(json)) (figures[who] ??= []).push(...list)
+    }
+  }
+  return figures
+}
