@@ -1,1 +1,126 @@
-export function writeReport() {}
+// Writes bench/results.md, and the short table in README.md between its two bench marks.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+import { median } from './harness.js'
+import { brief, lineOf, titles, verdict } from './table.js'
+
+const results = new URL('results.md', import.meta.url)
+const readme = new URL('../README.md', import.meta.url)
+const BEGIN = '<!-- bench: written by npm run bench -- --write -->'
+const END = '<!-- /bench -->'
+
+/** `nodes`: [{ version, results: [{ row, figures }] }] */
+export function writeReport(nodes, { rounds }) {
+  writeFileSync(results, page(nodes, rounds))
+  const text = readFileSync(readme, 'utf8')
+  const [before, rest] = text.split(BEGIN)
+  const after = rest?.split(END)[1]
+  if (after === undefined) throw new Error(`README.md has no place for the figures: ${BEGIN} ... ${END}`)
+  writeFileSync(readme, `${before}${BEGIN}\n${shortTable(nodes)}\n${END}${after}`)
+}
+
+function page(nodes, rounds) {
+  const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB of memory`
+  return `# Figures
+
+Written by \`npm run bench -- --write\` on ${new Date().toISOString().slice(0, 10)}.
+
+| | |
+|---|---|
+| machine | ${machine} |
+| Node | ${nodes.map(({ version }) => version.slice(1)).join(' and ')} |
+| effect | ${versionOf('effect')} |
+| effection | ${versionOf('effection')} |
+
+To reproduce: \`npm ci && npm run bench\`. It installs the rivals in \`bench/\` and the newest Node in \`tools/newest-node\`.
+
+## How to read it
+
+Figures are CPU time of the process for one operation, unless a unit says otherwise: median of ${rounds} rounds in which the
+contestants take turns, in one process for each row. \`ours/async\` is what we cost beside plain async/await: less is better.
+\`effect/ours\` and \`effection/ours\` say how many times faster we are: more is better. The last column says whether the aim is
+met, and if not, against whom. What exactly each contestant does is in \`bench/rows/\`, one file for each question.
+${nodes.map(tableOf).join('')}
+${notes(nodes[0].results)}
+## What is missed
+
+${missed(nodes)}
+
+## Noise
+
+${noise(nodes)}
+`
+}
+
+function versionOf(name) {
+  return JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), 'utf8'))
+    .version
+}
+
+const asRow = (cells) => `| ${cells.join(' | ')} |`
+const rule = (count, first) => `|${'---|'.repeat(first)}${'---:|'.repeat(count - first)}`
+
+function tableOf({ version, results }) {
+  const lines = results.map((result) => asRow(lineOf(result)))
+  return `\n## Node ${version.slice(1)}\n\n${[asRow(titles()), rule(titles().length, 2), ...lines].join('\n')}\n`
+}
+
+function notes(results) {
+  const list = results.filter(({ row }) => row.note).map(({ row }) => `- ${row.name}: ${row.note}`)
+  return list.length === 0 ? '' : `Notes:\n\n${list.join('\n')}\n`
+}
+
+function missed(nodes) {
+  const list = nodes.flatMap(({ version, results }) =>
+    results
+      .filter((result) => verdict(result).startsWith('missed'))
+      .map((result) => {
+        const [name, aim, ours] = lineOf(result)
+        return `- Node ${version.slice(1)}, ${name}: the aim is ${aim}; it ${verdict(result)} (${ours})`
+      }),
+  )
+  return list.length === 0 ? 'Nothing: every aim is met.' : list.join('\n')
+}
+
+/** How far the middle half of the rounds lies apart, as a part of the median. */
+function spread(figures) {
+  const sorted = [...figures].sort((a, b) => a - b)
+  const at = (part) => sorted[Math.round((sorted.length - 1) * part)]
+  return (at(0.75) - at(0.25)) / median(sorted)
+}
+
+function noise(nodes) {
+  const percent = (number) => `${Math.round(number * 100)} %`
+  const timed = nodes.flatMap(({ results }) => results).filter(({ row }) => row.unit === undefined)
+  const of = (who) =>
+    timed.filter(({ figures }) => figures[who]?.length > 1).map(({ figures }) => spread(figures[who]))
+  const parts = ['ours', 'async', 'effect', 'effection']
+    .filter((who) => of(who).length > 0)
+    .map((who) => `${who} ${percent(median(of(who)))} (at worst ${percent(Math.max(...of(who)))})`)
+  return `Absolute figures move by a factor of two or three with the machine and its load, and ratios by a fifth: an aim that is met or
+missed by less than that may change sides in the next run. In this run the middle half of the rounds lay so far apart, as a part of their median,
+typically and at worst: ${parts.join(', ')}. Load does not strike everybody alike. effect passes
+through \`setImmediate\` at each switch, so its figures depend on what system calls cost; who allocates more suffers more
+when others use the caches. Time limits and sleeps of effection are measured with fewer operations, because they take so long.
+The cost of the tap is a difference of two nearly equal figures: anything within 2 ns of zero means "nothing to see".`
+}
+
+/** For README.md: one line for each question, both Nodes in a cell. */
+function shortTable(nodes) {
+  const head = ['', 'ours', 'ours/async', 'effect/ours', 'effection/ours', 'aim']
+  const lines = nodes[0].results.flatMap((first, i) => {
+    if (first.row.detail) return []
+    const cells = nodes.map(({ results }) => brief(results[i]))
+    const both = (key) => {
+      const [a, b = ''] = cells.map((cell) => cell[key])
+      return a === b || b === '' ? a : `${a} · ${b}`
+    }
+    return [asRow([first.row.name, ...['ours', 'async', 'effect', 'effection', 'verdict'].map(both)])]
+  })
+  return [
+    `Where there are two figures, the first is for Node ${nodes.map(({ version }) => version.slice(1)).join(', the second for Node ')}.\n`,
+    asRow(head),
+    rule(head.length, 1),
+    ...lines,
+  ].join('\n')
+}

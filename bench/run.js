@@ -30,6 +30,9 @@ const { values: options, positionals: words } = parseArgs({
   },
 })
 const { quick, smoke } = options
+if (options.write && (words.length > 0 || options.node || options.only || quick || smoke)) {
+  throw new Error('--write is for the whole bench: no words, no --node, no --only')
+}
 const rounds = Number(options.rounds ?? (quick ? 5 : 9))
 const only = options.only?.split(',') ?? (quick ? ['ours', 'async'] : CONTESTANTS)
 
@@ -84,7 +87,8 @@ function inOrder(a, b) {
 
 async function table(node) {
   const results = []
-  console.log(`\nNode ${node.version}: CPU time for each operation, median of ${rounds} interleaved rounds\n`)
+  const how = smoke ? 'a smoke test, the figures mean nothing' : `median of ${rounds} interleaved rounds`
+  console.log(`\nNode ${node.version}: CPU time for each operation, ${how}\n`)
   console.log(line(titles()))
   for (const file of files) {
     const { rows } = await import(`./rows/${file}`)

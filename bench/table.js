@@ -15,7 +15,7 @@ export function titles() {
     'ours/async',
     'effect/ours',
     'effection/ours',
-    'aim',
+    'met?',
   ]
 }
 
@@ -26,10 +26,16 @@ export function lineOf({ row, figures }, isSmoke = false) {
     row.name,
     aimOf(row),
     ...['ours', 'async', ...RIVALS].map((who) => show(row, typical[who])),
-    times(typical.ours / typical.async),
+    typical.async >= row.never ? '' : times(typical.ours / typical.async),
     ...RIVALS.map((who) => times(typical[who] / typical.ours)),
     isSmoke ? '' : verdict({ row, figures }),
   ]
+}
+
+/** The same in short: figure, ratios, verdict. */
+export function brief(result) {
+  const [, , ours, , , , async, effect, effection, aim] = lineOf(result)
+  return { ours, async, effect, effection, verdict: aim }
 }
 
 /** A line of text with its cells in columns. */
@@ -44,7 +50,7 @@ function typicalOf(figures) {
   return Object.fromEntries(Object.entries(figures).map(([who, list]) => [who, median(list)]))
 }
 
-export function aimOf({ aim = {}, unit }) {
+function aimOf({ aim = {}, unit }) {
   const parts = []
   if (aim.most !== undefined) parts.push(`at most ${aim.most.toLocaleString('en')} ${unit}`)
   if (aim.async !== undefined) parts.push(`≤ ${aim.async}x async`)

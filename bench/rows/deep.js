@@ -13,6 +13,7 @@ async function asyncDescend(depth, n) {
 
 const deep = (depth) => ({
   name: `wait ${depth} calls deep`,
+  detail: depth !== 10,
   ours: (n) => run(() => descend(depth, n)),
   async: (n) => asyncDescend(depth, n),
 

@@ -51,10 +51,10 @@ function effection({ run, spawn, sleep }) {
 }
 
 const common = {
-  heavy: 5000,
+  heavy: 2000,
   // A task of effection is so much dearer that 100,000 would take minutes. Fewer at a time are, if anything, cheaper.
-  n: { effection: 5000, else: 1e5 },
-  note: 'effection with 5,000 at a time.',
+  n: { effection: 2000, else: 1e5 },
+  note: 'effection with 2,000 at a time.',
   async: timeouts,
   effect,
   effection,

@@ -50,6 +50,7 @@ export const rows = [
   },
   {
     name: 'the same, effect with startImmediately',
+    detail: true,
     note: 'effect runs the child inside the fork, which is not its default. Our fibers begin later, as its others do.',
     ours: (n) => run(() => spinShared(n)),
     effect: forkAndJoin({ startImmediately: true }),

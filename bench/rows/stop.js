@@ -16,10 +16,10 @@ async function settled() {
 export const rows = [
   {
     name: 'stop a tree of 100,000 waiting fibers',
-    note: 'effection with a tree of 5,000.',
+    note: 'effection with a tree of 2,000.',
     aim: { effect: 1, effection: 10 },
-    n: { effection: 5000, else: 1e5 },
-    heavy: 5000,
+    n: { effection: 2000, else: 1e5 },
+    heavy: 2000,
 
     ours: async (n, clock) => {
       let begun = 0
