@@ -102,7 +102,7 @@ missed by less than that may change sides in the next run. In this run the middl
 typically and at worst: ${parts.join(', ')}. Load does not strike everybody alike. effect passes
 through \`setImmediate\` at each switch, so its figures depend on what system calls cost; who allocates more suffers more
 when others use the caches. Time limits and sleeps of effection are measured with fewer operations, because they take so long.
-The cost of the tap is a difference of two nearly equal figures: anything within 2 ns of zero means "nothing to see".`
+The cost of the tap is measured from copies with more taps, see \`bench/rows/tap.js\`; half a nanosecond more or less is luck.`
 }
 
 /** For README.md: one line for each question, both Nodes in a cell. */
