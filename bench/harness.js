@@ -15,6 +15,7 @@
 //   smoke       n for a smoke test
 //   rounds      a number of rounds of its own
 //   apart       each contestant in a process of its own
+//   slow        true: left out of the quick bench, as are details
 //   processes   run it in so many processes, one after the other, and take the figures of all
 //   never       a figure from here on means "never"
 //
@@ -30,6 +31,7 @@ export const CONTESTANTS = ['ours', 'async', 'effect', 'effection']
 
 /** A round should take this much CPU time, in ns: long beside the clock's microsecond, short beside the machine's moods. */
 const ROUND = 100e6
+const QUICK_ROUND = 40e6
 const MAX_N = 4e6
 /** A rival that takes longer than this for a round takes part only in every third one. */
 const LONG = 500e6
@@ -75,7 +77,7 @@ async function contestantOf(row, who) {
 }
 
 /** Number of operations a round. Finding it also warms the code up. */
-async function size(row, who, contestant, smoke) {
+async function size(row, who, contestant, { quick, smoke }) {
   const { multiple = 1 } = row
   const whole = (n) => Math.ceil(n / multiple) * multiple
   if (smoke) return whole(row.smoke ?? 100)
@@ -85,10 +87,11 @@ async function size(row, who, contestant, smoke) {
     return fixed
   }
   // Cold code is slow and grows faster: the size is settled when the last few tries agree.
+  const round = quick ? QUICK_ROUND : ROUND
   let n = whole(1000)
   for (let agreed = 0; agreed < 3; ) {
     const { ns } = await measure(row, contestant, n)
-    const wanted = whole(Math.min(MAX_N, n * Math.min(10, ROUND / ns)))
+    const wanted = whole(Math.min(MAX_N, n * Math.min(10, round / ns)))
     if (wanted > n * 1.3) n = wanted
     else agreed++
   }
@@ -96,12 +99,13 @@ async function size(row, who, contestant, smoke) {
 }
 
 /** Runs one row: interleaved rounds (ours, async, effect, effection, ours, ...). Returns the figures of every round. */
-export async function runRow(row, { only, rounds, smoke }) {
+export async function runRow(row, options) {
+  const { only, rounds, smoke } = options
   const contestants = []
   for (const who of only) {
     if (row[who] === undefined) continue
     const contestant = await contestantOf(row, who)
-    const n = await size(row, who, contestant, smoke)
+    const n = await size(row, who, contestant, options)
     contestants.push({ who, contestant, n, figures: [], isLong: false })
   }
   for (let round = 0; round < (smoke ? 1 : (row.rounds ?? rounds)); round++) {

@@ -93,13 +93,18 @@ async function table(node) {
   for (const file of files) {
     const { rows } = await import(`./rows/${file}`)
     for (const [index, row] of rows.entries()) {
-      if (!words.every((word) => `${file} ${row.name}`.includes(word))) continue
+      if (!isWanted(file, row)) continue
       const result = { row, figures: runInProcesses(node, `rows/${file}`, index, row) }
       results.push(result)
       console.log(line(lineOf(result, smoke)))
     }
   }
   return results
+}
+
+function isWanted(file, row) {
+  if (quick && words.length === 0 && (row.detail || row.slow)) return false
+  return words.every((word) => `${file} ${row.name}`.includes(word))
 }
 
 /** The figures of every contestant: { ours: [...], async: [...] }. A row has a process of its own, or several. */
@@ -110,7 +115,7 @@ function runInProcesses(node, file, index, row) {
     for (const group of groups) {
       const json = execFileSync(
         node.path,
-        ['--expose-gc', `${here}row.js`, file, index, JSON.stringify({ only: group, rounds, smoke })],
+        ['--expose-gc', `${here}row.js`, file, index, JSON.stringify({ only: group, rounds, quick, smoke })],
         { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
       )
       for (const { who, figures: list } of JSON.parse(json)) (figures[who] ??= []).push(...list)

@@ -31,6 +31,7 @@ export const rows = [
     n: { effection: 50_000, else: 1e6 },
     rounds: 1,
     apart: true,
+    slow: true,
 
     ours: (n) =>
       scaled(n, async () => {

@@ -45,6 +45,7 @@ function work() {
 export const rows = [
   {
     name: 'starvation: steps, fibers that only snooze',
+    slow: true,
     aim: { most: 1024 },
     unit: 'steps',
     rounds: 3,

@@ -84,7 +84,7 @@ export const rows = [
     effection,
   },
   {
-    name: 'make a tree of 100,000 waiting fibers, and stop it',
+    name: 'make such a tree, and stop it',
     detail: true,
     ...common,
     ours: (n) => ours(n),

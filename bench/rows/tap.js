@@ -79,6 +79,7 @@ export const rows = [
     n: 3e5,
     rounds: 1,
     processes: 5,
+    slow: true,
     ours: async (n) => {
       const whole = switcher(await copyOf((code) => code))
       const more = switcher(await copyOf(askMore))
