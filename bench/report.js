@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { median } from './harness.js'
-import { brief, lineOf, titles, verdict } from './table.js'
+import { brief, lineOf, missedBy, titles } from './table.js'
 
 const results = new URL('results.md', import.meta.url)
 const readme = new URL('../README.md', import.meta.url)
@@ -10,8 +10,8 @@ const BEGIN = '<!-- bench: written by npm run bench -- --write -->'
 const END = '<!-- /bench -->'
 
 /** `nodes`: [{ version, results: [{ row, figures }] }] */
-export function writeReport(nodes, { rounds }) {
-  writeFileSync(results, page(nodes, rounds))
+export function writeReport(nodes, { rounds, load }) {
+  writeFileSync(results, page(nodes, rounds, load))
   const text = readFileSync(readme, 'utf8')
   const [before, rest] = text.split(BEGIN)
   const after = rest?.split(END)[1]
@@ -19,7 +19,7 @@ export function writeReport(nodes, { rounds }) {
   writeFileSync(readme, `${before}${BEGIN}\n${shortTable(nodes)}\n${END}${after}`)
 }
 
-function page(nodes, rounds) {
+function page(nodes, rounds, load) {
   const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB of memory`
   return `# Figures
 
@@ -28,6 +28,7 @@ Written by \`npm run bench -- --write\` on ${new Date().toISOString().slice(0, 1
 | | |
 |---|---|
 | machine | ${machine} |
+| load average | ${load.map((number) => number.toFixed(1)).join(' before, ')} after |
 | Node | ${nodes.map(({ version }) => version.slice(1)).join(' and ')} |
 | effect | ${versionOf('effect')} |
 | effection | ${versionOf('effection')} |
@@ -73,10 +74,11 @@ function notes(results) {
 function missed(nodes) {
   const list = nodes.flatMap(({ version, results }) =>
     results
-      .filter((result) => verdict(result).startsWith('missed'))
+      .filter((result) => missedBy(result).length > 0)
       .map((result) => {
-        const [name, aim, ours] = lineOf(result)
-        return `- Node ${version.slice(1)}, ${name}: the aim is ${aim}; it ${verdict(result)} (${ours})`
+        const { aim, ours, ...ratios } = brief(result)
+        const got = missedBy(result).map((who) => (who === '' ? ours : `${ratios[who]} ${who}`))
+        return `- Node ${version.slice(1)}, ${result.row.name}: ${got.join(', ')} (aim: ${aim})`
       }),
   )
   return list.length === 0 ? 'Nothing: every aim is met.' : list.join('\n')
@@ -97,12 +99,14 @@ function noise(nodes) {
   const parts = ['ours', 'async', 'effect', 'effection']
     .filter((who) => of(who).length > 0)
     .map((who) => `${who} ${percent(median(of(who)))} (at worst ${percent(Math.max(...of(who)))})`)
-  return `Absolute figures move by a factor of two or three with the machine and its load, and ratios by a fifth: an aim that is met or
-missed by less than that may change sides in the next run. In this run the middle half of the rounds lay so far apart, as a part of their median,
-typically and at worst: ${parts.join(', ')}. Load does not strike everybody alike. effect passes
-through \`setImmediate\` at each switch, so its figures depend on what system calls cost; who allocates more suffers more
-when others use the caches. Time limits and sleeps of effection are measured with fewer operations, because they take so long.
-The cost of the tap is measured from copies with more taps, see \`bench/rows/tap.js\`; half a nanosecond more or less is luck.`
+  return `Absolute figures move by a factor of two or three with the machine and its load. Ratios move less, by a quarter, now and then by a
+half, so an aim that is met or missed by less may change sides in the next run. In this run the middle half of the rounds spanned this much of
+their median, typically and at worst: ${parts.join(', ')}.
+
+Load does not strike everybody alike. effect passes through \`setImmediate\` at each switch, so its figures depend on what system
+calls cost; who allocates more suffers more when others use the caches. A rival whose round takes over half a second takes
+part in every third round only. The cost of the tap is measured from copies with more taps (\`bench/rows/tap.js\`); a
+nanosecond more or less is luck. Rows are in processes of their own, so the same loop can differ a little between two rows.`
 }
 
 /** For README.md: one line for each question, both Nodes in a cell. */

@@ -9,6 +9,7 @@
 //   node bench/run.js --smoke              each row once with tiny counts: does the bench still work?
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
+import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { CONTESTANTS } from './harness.js'
@@ -38,10 +39,11 @@ const only = options.only?.split(',') ?? (quick ? ['ours', 'async'] : CONTESTANT
 
 if (only.some((who) => who.startsWith('effect')) && !existsSync(`${here}node_modules/effect`)) npmCi(here)
 
+const [loadBefore] = loadavg()
 const files = readdirSync(`${here}rows`).sort(inOrder)
 const nodes = []
 for (const node of nodesToRun()) nodes.push({ ...node, results: await table(node) })
-if (options.write) writeReport(nodes, { rounds })
+if (options.write) writeReport(nodes, { rounds, load: [loadBefore, loadavg()[0]] })
 if (smoke) console.log('bench: every row runs')
 
 function npmCi(folder) {

@@ -26,16 +26,22 @@ export function lineOf({ row, figures }, isSmoke = false) {
     row.name,
     aimOf(row),
     ...['ours', 'async', ...RIVALS].map((who) => show(row, typical[who])),
-    typical.async >= row.never ? '' : times(typical.ours / typical.async),
-    ...RIVALS.map((who) => times(typical[who] / typical.ours)),
+    ...ratiosOf(row, typical).map(times),
     isSmoke ? '' : verdict({ row, figures }),
   ]
 }
 
+/** Ratios say nothing about steps. */
+function ratiosOf({ unit }, { ours, async, effect, effection }) {
+  return unit === 'steps'
+    ? [Number.NaN, Number.NaN, Number.NaN]
+    : [ours / async, effect / ours, effection / ours]
+}
+
 /** The same in short: figure, ratios, verdict. */
 export function brief(result) {
-  const [, , ours, , , , async, effect, effection, aim] = lineOf(result)
-  return { ours, async, effect, effection, verdict: aim }
+  const [, aim, ours, , , , async, effect, effection, verdict] = lineOf(result)
+  return { aim, ours, async, effect, effection, verdict }
 }
 
 /** A line of text with its cells in columns. */
@@ -58,21 +64,21 @@ function aimOf({ aim = {}, unit }) {
   return parts.join(', ')
 }
 
-/** 'met', or what is missed; '' where there is no aim or nobody to compare with. */
-export function verdict({ row: { aim = {} }, figures }) {
+/** Whom the aim is missed against: some of 'async', 'effect', 'effection'; '' for a figure that is too large. */
+export function missedBy({ row: { aim = {} }, figures }) {
   const typical = typicalOf(figures)
   const missed = []
-  let asked = 0
-  const check = (isMet, what) => {
-    asked++
-    if (!isMet) missed.push(what)
-  }
-  if (aim.most !== undefined) check(typical.ours <= aim.most, '')
-  if (aim.async !== undefined && 'async' in typical) check(typical.ours / typical.async <= aim.async, 'async')
-  for (const who of RIVALS) {
-    if (aim[who] !== undefined && who in typical) check(typical[who] / typical.ours >= aim[who], who)
-  }
-  if (asked === 0) return ''
+  if (aim.most !== undefined && typical.ours > aim.most) missed.push('')
+  if (typical.ours / typical.async > aim.async) missed.push('async')
+  for (const who of RIVALS) if (typical[who] / typical.ours < aim[who]) missed.push(who)
+  return missed
+}
+
+/** 'met', or what is missed; '' where there is no aim, or nobody to compare with. */
+function verdict(result) {
+  const { row, figures } = result
+  if (!Object.keys(row.aim ?? {}).some((key) => key === 'most' || key in figures)) return ''
+  const missed = missedBy(result)
   return missed.length === 0 ? 'met' : `missed ${missed.join(', ')}`.trim()
 }
 

@@ -56,7 +56,7 @@ export const rows = [
     ours: (n) => run(() => ask(n)),
     async: asyncAsk,
 
-    // effect: two unbounded Queues, offer and take.
+    // effect: two unbounded Queues, offer and take (bounded ones, or offerUnsafe, cost the same).
     effect: ({ Effect, Fiber, Queue }) => {
       const echoing = Effect.fnUntraced(function* (there, back, n) {
         for (let i = 0; i < n; i += 2) yield* Queue.offer(back, yield* Queue.take(there))

@@ -40,8 +40,8 @@ function effect({ Effect, Fiber }) {
 }
 
 /**
- * effection: it has no yield of its own; waiting for a resolved promise is its cheapest real switch (sleep(0) costs 15 times
- * as much).
+ * effection: it has no yield of its own; waiting for a resolved promise is its cheapest real switch (sleep(0) costs over ten
+ * times as much).
  */
 function effection({ spawn, until }) {
   function* waiter(n, clock) {
