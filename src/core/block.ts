@@ -7,13 +7,13 @@
 // while its fiber lives on. Results are handed through unchanged: step knows a genuine wait by identity.
 
 import { refuseYield } from './badyield.js'
-import { checkBody, isGenerator, isGeneratorFunction, nextOf, returnOf, runnerOf, throwOf } from './body.js'
+import { checkBody, isGenerator, isPlainGenerator, nextOf, returnOf, runnerOf, throwOf } from './body.js'
 import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadState, carries, Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, isForced, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
-import { DONE, enteredTwice, type Op, SUSPENDED, type Switchpoint } from './op.js'
-import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, SIGNAL, UNWINDING } from './phase.js'
+import { DONE, enteredTwice, misused, type Op, SUSPENDED, type Switchpoint } from './op.js'
+import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, RUNNING, SIGNAL, UNWINDING } from './phase.js'
 import { Region } from './region.js'
 import { baton } from './runqueue.js'
 import { interrupt, reportOverdue } from './stop.js'
@@ -147,7 +147,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     try {
       const { body } = this
       const returned = body(this.argument())
-      this.native = isGeneratorFunction(body)
+      this.native = isPlainGenerator(returned, body)
       this.inner = this.native ? (returned as Iterator<unknown>) : runnerOf(returned, body)
       if (!this.native) this.native = isGenerator(this.inner)
     } catch (error) {
@@ -165,7 +165,11 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     if (baton.fiber !== this.fiber) {
       throw new BadState(`${this.describe()} of ${this.fiber?.path} was iterated from another fiber (S61)`)
     }
-    return this.drive(how, value)
+    const fiber = this.fiber as Fiber
+    if (fiber._state === RUNNING) return this.drive(how, value)
+    const error = misused(fiber, this) // S69
+    this._phase = FORCED // whoever iterates it by hand cannot wait, so nothing inside may
+    return this.drive(THROW, error)
   }
 
   /** Goes on with an op instead of the body. */
@@ -190,6 +194,7 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
       }
       if (result.done) return this.returned(result.value)
       if (this._phase !== FORCED || fiber._phase === FORCED) return result as IteratorResult<Switchpoint>
+      fiber.coldRecord().refusals = 0
       if (++this.forcedYields > FORCED_YIELDS) return this.giveUp(fiber)
       how = RETURN
     }

@@ -52,6 +52,15 @@ export function isGenerator(iterator: unknown): iterator is Iterator<unknown> {
   )
 }
 
+/** What a body calls itself; '' if it has no name that can be shown. */
+export function nameOf(body: (...args: any[]) => unknown): string {
+  try {
+    return typeof body.name === 'string' ? body.name : ''
+  } catch {
+    return ''
+  }
+}
+
 /** Refuses at the call what can be seen from the function object alone (S05). */
 export function checkBody(body: unknown, where: string): void {
   if (typeof body === 'function' && isGeneratorFunction(body)) return
@@ -66,7 +75,7 @@ export function checkBody(body: unknown, where: string): void {
   const kind = Object.getPrototypeOf(body)
   if (kind === AsyncFunctionPrototype || kind === AsyncGeneratorFunctionPrototype) {
     throw new BadArgument(
-      `${where} was given the async function ${body.name || '(anonymous)'}, which cannot be stopped at an await. ` +
+      `${where} was given the async function ${nameOf(body as () => unknown) || '(anonymous)'}, which cannot be stopped at an await. ` +
         'Write function* and yield* until(promise) instead of await.',
     )
   }
@@ -100,17 +109,54 @@ export function iteratorOf(value: unknown): Iterator<unknown> | undefined {
   return typeof iterator?.next === 'function' && typeof iterator.throw === 'function' ? iterator : undefined
 }
 
-/** What runs a plain body, by what it returned: the iterator of an op, or a generator that gives the value back. */
+/** Whether a body has returned a generator, by its looks: a proxy of a generator function may return anything. */
+export function isPlainGenerator(returned: unknown, body: (...args: any[]) => unknown): boolean {
+  return isGeneratorFunction(body) && typeof returned === 'object' && returned !== null
+}
+
+/** Whether what was driven as a generator, and failed with this error, is none. */
+export function isImpostor(generator: Iterator<unknown> | null, error: unknown): boolean {
+  if (generator === null || !(error instanceof TypeError)) return false
+  try {
+    nextOf.call(generator) // a real one is over
+    return false
+  } catch {
+    return true
+  }
+}
+
+/** What runs a body, by what it returned: the iterator of an op, or a generator that gives the value back. */
 export function runnerOf(returned: unknown, body: (...args: any[]) => unknown): Iterator<unknown> {
-  return iteratorOf(returned) ?? giveBack(returned, body)
+  return (
+    iteratorOf(returned) ?? (isBareGenerator(returned, body) ? dress(returned) : giveBack(returned, body))
+  )
+}
+
+/** A generator whose function was given another `prototype`: it has none of its methods. */
+function isBareGenerator(returned: unknown, body: object): returned is Iterator<unknown> {
+  return (
+    isGeneratorFunction(body) && typeof returned === 'object' && returned !== null && !isThenable(returned)
+  )
+}
+
+function dress(generator: Iterator<unknown>): Iterator<unknown> {
+  return {
+    next: (value) => nextOf.call(generator, value),
+    throw: (error) => throwOf.call(generator, error),
+    return: (value) => returnOf.call(generator, value),
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && typeof (value as PromiseLike<unknown> | null)?.then === 'function'
 }
 
 /** The result of a plain body; a promise is not one. */
 function* giveBack(value: unknown, body: (...args: any[]) => unknown): Routine<unknown> {
-  if (typeof value === 'object' && typeof (value as PromiseLike<unknown> | null)?.then === 'function') {
-    ;(value as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection is nobody's
+  if (isThenable(value)) {
+    value.then(undefined, () => {}) // refused: its rejection is nobody's
     throw new BadArgument(
-      `${body.name || 'the body'} in ${baton.fiber?.path} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
+      `${nameOf(body) || 'the body'} in ${baton.fiber?.path} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
         'return until(promise), or write function* and yield* until(promise).',
     )
   }

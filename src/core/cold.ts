@@ -25,6 +25,8 @@ export class Cold {
   tight = Infinity
   swallows = 0
   forcedYields = 0
+  /** Ops refused to a forced fiber since it last yielded. */
+  refusals = 0
   badYields = 0
   /** `fiber.signal`, and the AbortSignal that stops this fiber. */
   controller: AbortController | null = null

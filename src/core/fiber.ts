@@ -1,7 +1,7 @@
 // The fiber: one generator with its place in the tree. This file is its public face, record.ts what it is made of;
 // the work is done by step (running), gate and stop (signals) and tree (ends).
 
-import { checkBody, type Result, type Returned, repeatable } from './body.js'
+import { checkBody, nameOf, type Result, type Returned, repeatable } from './body.js'
 import { callSite, debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
 import { notInFiber } from './gate.js'
@@ -108,7 +108,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** The given name, else the name of the body with the fiber's number. */
   get name(): string {
-    return this.givenName ?? `${this.body.name || 'fiber'}#${this.id}`
+    return this.givenName ?? `${nameOf(this.body) || 'fiber'}#${this.id}`
   }
   set name(name: string) {
     checkName(name, 'a fiber')

@@ -9,7 +9,7 @@
 import { BadYield, NotInFiber, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { type BaseOp, describe } from './op.js'
-import { BUDGET, FORCED, LIVE, REQUESTED, SWALLOWS, UNWINDING } from './phase.js'
+import { BUDGET, FORCED, FORCED_YIELDS, LIVE, REQUESTED, SWALLOWS, UNWINDING } from './phase.js'
 import type { Region } from './region.js'
 import { force } from './stop.js'
 import { emit, tapped } from './tap.js'
@@ -32,7 +32,10 @@ export const HOLD = 2
 export function gate(fiber: Fiber, op: Pick<BaseOp<unknown>, 'idle' | 'describe'>): number {
   const runtime = fiber.runtime
   if (runtime.probe !== null) runtime.probe(fiber, op)
-  if (isForced(fiber)) return REFUSED
+  if (isForced(fiber)) {
+    if (++fiber.coldRecord().refusals <= FORCED_YIELDS) return REFUSED
+    throw iteratedByHand(fiber, describe(op as BaseOp<unknown>)) // nobody has taken its yield for an answer (S69)
+  }
   const signal = takeSignal(fiber)
   if (signal !== NOTHING) throw signal
   const unwinding = op.idle ? unwindingRegion(fiber) : null
@@ -64,8 +67,8 @@ const NOTHING = Symbol('nothing')
 function takeSignal(fiber: Fiber): unknown {
   const errors = fiber.errors
   if (errors !== null && canRaise(fiber)) {
-    const { error } = errors.shift() as { error: unknown }
-    if (errors.length === 0) fiber.errors = null
+    const { error } = errors.shift()
+    if (errors.size === 0) fiber.errors = null
     return error
   }
   const target = findTarget(fiber)
@@ -131,6 +134,14 @@ function refuse(fiber: Fiber, region: Region, op: Pick<BaseOp<unknown>, 'describ
       'so it was forced to end. In a catch, rethrow what isStop() tells you is a stop.',
   })
   force(region)
+}
+
+/** S69: an op was taken apart by a spread, a destructuring or a loop. */
+export function iteratedByHand(fiber: Fiber, what: string, op = what): BadYield {
+  return new BadYield(
+    `${what} was iterated by something other than yield* in ${fiber.path}. ` +
+      `Ops cannot be spread, destructured or looped over; write: const value = yield* ${op}`,
+  )
 }
 
 export function notInFiber(what: string): NotInFiber {

@@ -1,7 +1,7 @@
 // The core's public face for the other rooms of the house. Users import from 'polyphony'.
 
 export type { Backend, Report } from './backend.js'
-export { type Body, call, checkBody, type Result, type Returned, repeatable } from './body.js'
+export { type Body, call, checkBody, nameOf, type Result, type Returned, repeatable } from './body.js'
 export { opSite, userStack } from './debug.js'
 export {
   BadArgument,

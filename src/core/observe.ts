@@ -1,6 +1,6 @@
 // Waiting for fibers to end. Everybody who waits is an observer in the list of the fiber it waits for.
 
-import { BadArgument, DeadlockError, FiberStopped, isStop, markReceived, show } from './errors.js'
+import { BadArgument, BadYield, DeadlockError, FiberStopped, isStop, markReceived, show } from './errors.js'
 import { Fiber } from './fiber.js'
 import { BaseOp, enteredTwice, fail, type Routine, settle } from './op.js'
 import { makeOutcome, type Outcome } from './outcome.js'
@@ -257,6 +257,11 @@ function* settleRest(fibers: readonly Fiber<any, any>[], error: unknown): Routin
         break
       } catch (struck) {
         if (isStop(struck)) throw struck
+        if (struck instanceof BadYield) {
+          isCut = false // it is iterated by hand, so nothing can be waited for (S69)
+          keepBeside(watcher, struck, error)
+          throw struck
+        }
         keepBeside(watcher, error, struck)
       }
     }

@@ -8,9 +8,9 @@
 // An op describes, the backend does, `settle` is the only way back.
 
 import { debugging, opEntered, rememberOp } from './debug.js'
-import { BadArgument, BadYield } from './errors.js'
+import { BadArgument, type BadYield } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { gate, interruption, isForced, notInFiber, PASS, REFUSED } from './gate.js'
+import { gate, interruption, isForced, iteratedByHand, notInFiber, PASS, REFUSED } from './gate.js'
 import { ABORTING, ERROR, NONE, RUNNABLE, RUNNING, SIGNAL, VALUE, WAITING } from './phase.js'
 import { baton } from './runqueue.js'
 import { boundLater, interrupt } from './stop.js'
@@ -261,12 +261,9 @@ export function enteredTwice(op: { describe(): string }, by: Fiber): BadArgument
 }
 
 /** S69: makes the fiber sound again and says what went wrong. */
-function misused(fiber: Fiber, op: BaseOp<unknown>): BadYield {
+export function misused(fiber: Fiber, op: { describe(): string }): BadYield {
   const waiting = fiber.op as BaseOp<unknown>
   dropOp(fiber, waiting)
   const what = waiting === op ? describe(op) : `${describe(waiting)}, then ${describe(op)},`
-  return new BadYield(
-    `${what} was iterated by something other than yield* in ${fiber.path}. ` +
-      `Ops cannot be spread, destructured or looped over; write: const value = yield* ${describe(waiting)}`,
-  )
+  return iteratedByHand(fiber, what, describe(waiting))
 }

@@ -29,7 +29,7 @@ export abstract class FiberRecord extends Region {
   /** @internal The answer of the op while alive, the result afterwards. */ value: unknown = undefined
   /** @internal The innermost region that it is in: itself, if that is no block. */ innermost: Region = this
   /** @internal To be thrown at the next switchpoints, in order of arrival (S26). */
-  errors: { error: unknown; fromChild: boolean }[] | null = null
+  errors: Ring<{ error: unknown; fromChild: boolean }> | null = null
   /** @internal */ owner: Owner | null = null
   /** @internal The next in the run queue. */ behind: Fiber | null = null
   /** @internal */ older: Fiber<any, any> | null = null

@@ -1,4 +1,4 @@
-// A ring buffer that doubles: the mailboxes.
+// A ring buffer that doubles: mailboxes, and errors that are to be thrown.
 //
 //      head           head+size
 //       v                v

@@ -126,6 +126,7 @@ export class Runtime {
   /** Runs fibers until the queue is empty or the batch is spent. Called by the backend. */
   turn(): void {
     const outer = changeBaton(new Baton())
+    const answer = outer.fiber === null ? undefined : DONE.value // of a fiber that runs another world
     this.awake = true
     this.turning = true
     this.turns++
@@ -141,7 +142,7 @@ export class Runtime {
       }
     } finally {
       changeBaton(outer)
-      DONE.value = undefined
+      DONE.value = answer
       this.turning = false
       this.lastEnd = this.backend.now()
       this.awake = queue.size > 0 || this.timers.next <= this.lastEnd

@@ -1,6 +1,6 @@
 // Making fibers: as children (spin), or as the root of a tree (main, run, out-of-band).
 
-import { checkBody, type Result, type Returned } from './body.js'
+import { checkBody, nameOf, type Result, type Returned } from './body.js'
 import { BadArgument, BadState, show } from './errors.js'
 import { Fiber } from './fiber.js'
 import { notInFiber } from './gate.js'
@@ -94,7 +94,7 @@ function spawn(
   checkBody(body, 'spin()')
   if (parent._phase >= FORCED) {
     const why = parent._phase === FORCED ? 'is being forced to end' : 'is over'
-    throw new BadState(`${body.name || 'a fiber'} cannot be spun: its parent ${parent.path} ${why}`)
+    throw new BadState(`${nameOf(body) || 'a fiber'} cannot be spun: its parent ${parent.path} ${why}`)
   }
   const { runtime } = parent
   const fiber = new Fiber(body, args, runtime, parent)

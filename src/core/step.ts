@@ -5,7 +5,8 @@ import {
   callBody,
   drive,
   isGenerator,
-  isGeneratorFunction,
+  isImpostor,
+  isPlainGenerator,
   nextOf,
   returnOf,
   runnerOf,
@@ -38,7 +39,10 @@ export function step(fiber: Fiber): void {
     else if (tapped) emit('block', fiber, fiber.op)
   } catch (error) {
     if (error === ABANDON) bodyEnded(fiber, ABANDONED, undefined)
-    else bodyEnded(fiber, ERROR, error)
+    else if (isImpostor(fiber.generator, error)) {
+      fiber.generator = drive(runnerOf(fiber.generator, fiber.body))
+      step(fiber)
+    } else bodyEnded(fiber, ERROR, error)
   }
 }
 
@@ -53,7 +57,7 @@ function start(fiber: Fiber): boolean {
   }
   const { body } = fiber
   const returned = callBody(body, fiber.args)
-  if (isGeneratorFunction(body)) fiber.generator = returned as Iterator<unknown>
+  if (isPlainGenerator(returned, body)) fiber.generator = returned as Iterator<unknown>
   else {
     const runner = runnerOf(returned, body)
     fiber.generator = isGenerator(runner) ? runner : drive(runner)
@@ -66,7 +70,9 @@ function settleYield(fiber: Fiber, result: IteratorResult<unknown>): IteratorRes
   const generator = fiber.generator as Iterator<unknown>
   while (!result.done && (result !== SUSPENDED || fiber._state === RUNNING)) {
     if (fiber._phase === FORCED) {
-      if (++fiber.coldRecord().forcedYields > FORCED_YIELDS) abandon(fiber)
+      const cold = fiber.coldRecord()
+      cold.refusals = 0
+      if (++cold.forcedYields > FORCED_YIELDS) abandon(fiber)
       result = returnOf.call(generator)
     } else result = refuseYield(fiber, result, (error) => throwOf.call(generator, error))
   }

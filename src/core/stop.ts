@@ -8,6 +8,7 @@ import { armDeadlines, canRaise, findTarget } from './gate.js'
 import { describe, withdraw } from './op.js'
 import { CLOSING, ERROR, FORCED, LIVE, REQUESTED, SIGNAL, STOPPED, WAITING } from './phase.js'
 import type { Region } from './region.js'
+import { Ring } from './ring.js'
 import { emit, tapped } from './tap.js'
 import type { TimerNode } from './timers.js'
 import { bodyEnded, listChildren } from './tree.js'
@@ -76,7 +77,7 @@ export function interrupt(fiber: Fiber): void {
 
 /** Stopped or raised in before it ran one line (S05, S67). Errors strike first (S26). */
 export function endUnstarted(fiber: Fiber): void {
-  const pending = fiber.errors?.shift()
+  const pending = fiber.errors?.shift() // never empty while it is there
   if (pending === undefined) bodyEnded(fiber, STOPPED, undefined)
   else bodyEnded(fiber, ERROR, pending.error)
 }
@@ -104,8 +105,7 @@ export function queueError(fiber: Fiber, error: unknown, fromChild: boolean): vo
 
 /** The same for a fiber that is being interrupted anyway. */
 export function keepError(fiber: Fiber, error: unknown, fromChild = true): void {
-  if (fiber.errors === null) fiber.errors = []
-  fiber.errors.push({ error, fromChild })
+  ;(fiber.errors ??= new Ring()).push({ error, fromChild })
 }
 
 /** The end of patience: no more waiting, every yield is answered by `return()` (S19). */

@@ -2,6 +2,7 @@
 // costs one comparison. Listeners see events as they happen and must not throw; one that does is reported (S70).
 
 import type { Fiber } from './fiber.js'
+import { baton } from './runqueue.js'
 
 /**
  * What happened to a fiber. spin: it was made. schedule: it became runnable. unblock: its turn began. block: its turn is over,
@@ -55,6 +56,8 @@ export function tap(listener: TapListener): () => void {
 export function emit(event: TapEvent, fiber: Fiber, detail?: unknown): void {
   if (emitting) return
   emitting = true
+  const holder = baton.fiber
+  baton.fiber = null // a listener is nobody's code: what it waits for must not land in the fiber that happened to run
   try {
     for (const listener of listeners) {
       try {
@@ -64,6 +67,7 @@ export function emit(event: TapEvent, fiber: Fiber, detail?: unknown): void {
       }
     }
   } finally {
+    baton.fiber = holder
     emitting = false
   }
 }

@@ -102,12 +102,11 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
   fiber.abandonInside()
   const errors = fiber.errors
   fiber.errors = null
-  if (errors !== null) {
-    for (const { error, fromChild } of errors) {
-      if (fromChild)
-        foldError(fiber, error) // S26
-      else if (tapped) emit('dropped', fiber, error)
-    }
+  while (errors !== null && errors.size > 0) {
+    const { error, fromChild } = errors.shift()
+    if (fromChild)
+      foldError(fiber, error) // S26
+    else if (tapped) emit('dropped', fiber, error)
   }
   fiber._phase = CLOSING
   if (fiber.newest === null) {

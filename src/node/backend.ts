@@ -4,6 +4,8 @@
 import type { Backend, Report, Runtime } from '../core/index.js'
 import { printReport } from './report.js'
 
+// As they are now: fake timers that a test installs later, and takes away again, must not stop this clock.
+const { clearInterval, clearTimeout, performance, setImmediate, setInterval, setTimeout } = globalThis
 const resolved = Promise.resolve()
 /** Long enough to never matter, short enough for setTimeout. */
 const A_LONG_TIME = 2 ** 31 - 1

@@ -8,6 +8,7 @@ import {
   checkMs,
   checkOptions,
   Fiber,
+  nameOf,
   type Op,
   type Result,
   type Returned,
@@ -76,7 +77,7 @@ export function throttledLoop<R>(pace: number | Pace, body: () => Returned<R>): 
  */
 export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: string } = {}): Fiber<void> {
   checkBody(body, 'spinLoop()')
-  const { name = body.name || undefined, ...pace } = options
+  const { name = nameOf(body) || undefined, ...pace } = options
   const isPaced = pace.rate !== undefined || pace.interval !== undefined
   const { interval, count } = readPace(isPaced ? pace : { ...pace, interval: 0 }, 'spinLoop()')
   const loop = () => rounds(body, 0, interval, count, 'spinLoop')
