@@ -1,5 +1,6 @@
 // What has been received and not yet taken. Bytes become text only when a line is whole, so a character that was
-// split between two chunks comes out right. Knows no stream and no fiber.
+// split between two chunks comes out right. They are taken before they become text, which may fail: a line can be longer
+// than the longest string (about half a gigabyte). Then that line is lost, and nothing else. Knows no stream and no fiber.
 //
 //              from
 //               v
@@ -40,30 +41,25 @@ export class Intake {
   /** All that is left, when no more can come: a last line may lack its end. */
   lastLine(): string | undefined {
     if (this.chunks.length === 0) return undefined
-    const line = Buffer.concat(this.chunks).toString('utf8', this.from)
+    const { chunks, from } = this
+    const [first] = chunks as [Buffer]
     this.chunks = []
     this.from = 0
     this.searched = 0
-    return line
+    return (chunks.length === 1 ? first : Buffer.concat(chunks)).toString('utf8', from)
   }
 
   /** Takes the line that ends at `end` of the chunk being searched. */
   private cut(end: number): string {
-    if (this.searched > 0) end += this.joinSearched()
-    const chunk = this.chunks[0] as Buffer
-    const line = chunk.toString('utf8', this.from, chunk[end - 1] === CARRIAGE_RETURN ? end - 1 : end)
-    if (end + 1 < chunk.length) this.from = end + 1
-    else this.dropFirst()
-    return line
-  }
-
-  /** Makes one chunk of those that hold a line; gives the length of all but the last. */
-  private joinSearched(): number {
-    const parts = this.chunks.splice(0, this.searched + 1)
-    const joined = Buffer.concat(parts)
-    this.chunks.unshift(joined)
+    const { from } = this
+    const before = this.searched > 0 ? this.chunks.splice(0, this.searched) : null
+    const last = this.chunks[0] as Buffer
     this.searched = 0
-    return joined.length - (parts.at(-1) as Buffer).length
+    if (end + 1 < last.length) this.from = end + 1
+    else this.dropFirst()
+    if (before === null) return text(last, from, end)
+    const bytes = Buffer.concat([...before, last.subarray(0, end)])
+    return text(bytes, from, bytes.length)
   }
 
   private dropFirst(): void {
@@ -71,4 +67,8 @@ export class Intake {
     this.from = 0
     this.searched = Math.max(0, this.searched - 1)
   }
+}
+
+function text(bytes: Buffer, from: number, end: number): string {
+  return bytes.toString('utf8', from, bytes[end - 1] === CARRIAGE_RETURN ? end - 1 : end)
 }

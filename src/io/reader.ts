@@ -9,8 +9,13 @@ import { BadState, BaseOp, enteredTwice, type Fiber, fail, type Op, settle } fro
 import { Intake } from './intake.js'
 
 /**
- * Something to read from. Several fibers may wait at once; they are served in the order they came. In this example, the
- * input is the two lines `hello` and `world`.
+ * Something to read from. Several fibers may wait at once; they are served in the order they came. To wait for input is
+ * to wait for new work, so a fiber that is being stopped cannot (S17).
+ *
+ * While a fiber waits, the reader owns its stream: it resumes the stream when somebody else pauses it. A second reader of
+ * the same stream, or other listeners for `data` or `readable`, would take input from each other, and are not supported.
+ *
+ * In this example, the input is the two lines `hello` and `world`.
  *
  * ```ts
  * import { Fiber, main, spin } from 'polyphony'
@@ -31,6 +36,8 @@ export class Reader {
   private readonly waiters = new Set<Wait<unknown>>()
   private opened: Readable | null = null
   private isFlowing = false
+  /** What the stream told by an `error` event. Not every stream that does is destroyed, or remembers it. */
+  private error: Error | null = null
 
   /** `open` is called once, by the first wait. */
   constructor(
@@ -52,11 +59,8 @@ export class Reader {
   /** @internal A fiber begins to wait. It is answered at once if nobody is before it and what it wants is there. */
   join(wait: Wait<unknown>, fiber: Fiber): void {
     const stream = this.stream()
+    if (this.waiters.size === 0 && this.answer(wait, fiber)) return
     wait.fiber = fiber
-    if (this.waiters.size === 0 && this.answer(wait, fiber)) {
-      wait.fiber = null
-      return
-    }
     this.waiters.add(wait)
     fiber.runtime.hold() // S64
     fiber.runtime.external++
@@ -66,11 +70,20 @@ export class Reader {
     stream.resume()
   }
 
-  /** @internal A fiber waits no more, with or without an answer. */
+  /** @internal A fiber waits no more, and has no answer. */
   leave(wait: Wait<unknown>): void {
-    const { runtime } = wait.fiber as Fiber
+    const fiber = wait.fiber as Fiber
+    this.remove(wait)
+    this.letGo(fiber)
+  }
+
+  private remove(wait: Wait<unknown>): void {
     wait.fiber = null
     this.waiters.delete(wait)
+  }
+
+  /** After a wait: gives back what it held. */
+  private letGo({ runtime }: Fiber): void {
     runtime.external--
     runtime.release()
     if (this.waiters.size > 0) return
@@ -85,12 +98,27 @@ export class Reader {
     if (this.stream().isPaused()) this.stream().resume().pause() // only a pause that follows a resume counts
   }
 
+  /** Somebody else paused the stream. In the next turn of the event loop, lest one who insists keep it from turning. */
+  private readonly paused = (): void => {
+    if (this.isFlowing) setImmediate(this.resumeAgain)
+  }
+
+  private readonly resumeAgain = (): void => {
+    if (this.isFlowing && this.stream().isPaused()) this.stream().resume()
+  }
+
   /** @internal Answers as many as can be answered, in their order. */
   readonly serve = (): void => {
     for (const wait of this.waiters) {
-      if (!this.answer(wait, wait.fiber as Fiber)) return
-      this.leave(wait)
+      const fiber = wait.fiber as Fiber
+      if (!this.answer(wait, fiber)) return
+      this.letGo(fiber)
     }
+  }
+
+  private readonly failed = (error: Error): void => {
+    this.error ??= error
+    this.serve()
   }
 
   private readonly receive = (chunk: Buffer | string): void => {
@@ -99,21 +127,39 @@ export class Reader {
     this.serve()
   }
 
+  /** The wait is out before it is answered: a tap listener that hears of the answer may stop another, which serves again. */
   private answer(wait: Wait<unknown>, fiber: Fiber): boolean {
-    const { readableEnded, errored, destroyed } = this.stream()
-    const found = wait.take(this.intake, readableEnded)
-    if (found !== undefined || readableEnded) settle(fiber, wait, found)
-    else if (errored) fail(fiber, wait, errored)
-    else if (destroyed) fail(fiber, wait, closedEarly(wait))
-    else return false
+    const { readableEnded } = this.stream()
+    let found: unknown
+    let error: unknown = null
+    try {
+      found = wait.take(this.intake, readableEnded)
+      if (found === undefined && !readableEnded) {
+        error = this.brokenBy(wait)
+        if (error === null) return false
+      }
+    } catch (tooLong) {
+      error = tooLong
+    }
+    this.remove(wait)
+    if (error === null) settle(fiber, wait, found)
+    else fail(fiber, wait, error)
     return true
+  }
+
+  /** Why nothing more will come, though the stream has not ended; null if more may come. */
+  private brokenBy(wait: Wait<unknown>): Error | null {
+    const { errored, destroyed } = this.stream()
+    return this.error ?? errored ?? (destroyed ? closedEarly(wait) : null)
   }
 
   private stream(): Readable {
     if (this.opened === null) {
       this.opened = this.open()
       // They stay: an error while nobody waits must not end the process, the next wait will tell it.
-      for (const event of ['end', 'error', 'close']) this.opened.on(event, this.serve)
+      this.opened.on('error', this.failed)
+      for (const event of ['end', 'close']) this.opened.on(event, this.serve)
+      this.opened.on('pause', this.paused)
     }
     return this.opened
   }
@@ -139,6 +185,8 @@ abstract class Wait<T> extends BaseOp<T | undefined> {
     this.reader.serve() // half a line that was no use to this one may be what the next waits for
   }
 }
+
+;(Wait.prototype as { idle: boolean }).idle = true
 
 class Gets extends Wait<string> {
   take(intake: Intake, isEnded: boolean): string | undefined {

@@ -1,6 +1,7 @@
 // Reading from streams by fibers: lines, chunks, the order of those who wait, and what a cut wait leaves behind.
 
 import assert from 'node:assert/strict'
+import { constants } from 'node:buffer'
 import { PassThrough, Readable } from 'node:stream'
 import { describe, it } from 'node:test'
 import {
@@ -9,9 +10,11 @@ import {
   Fiber,
   moveOnAfter,
   type Routine,
+  shield,
   sleep,
   snooze,
   spin,
+  tap,
   until,
 } from 'polyphony'
 import { leaks, virtual } from 'polyphony/testing'
@@ -81,6 +84,56 @@ describe('lines', () => {
     }))
 })
 
+describe('a line that is too long for a string', () => {
+  /** Zeros, as many as are too many, between two texts. They are only read, so they cost no memory. */
+  function tooLong(before: string, after: string): Buffer {
+    const bytes = Buffer.alloc(before.length + constants.MAX_STRING_LENGTH + 1 + after.length)
+    bytes.write(before)
+    bytes.write(after, bytes.length - after.length)
+    return bytes
+  }
+
+  it('fails the wait it would have gone to, and no other', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const unlucky = spin({ link: false }, () => reader.gets())
+      const lucky = spin(() => reader.gets())
+      yield* snooze()
+      stream.write(tooLong('', '\nnext\nlast\n'))
+      assert.equal((yield* thrownBy(unlucky)).code, 'ERR_STRING_TOO_LONG')
+      assert.equal(yield* lucky, 'next')
+      assert.equal(yield* reader.gets(), 'last')
+    }))
+
+  it('S69 fails a wait that has only begun, and the same op can wait again', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      stream.write(tooLong('first\n', '\nnext\n'))
+      assert.equal(yield* reader.gets(), 'first')
+      const op = reader.gets()
+      assert.equal((yield* thrownBy(op)).code, 'ERR_STRING_TOO_LONG')
+      assert.equal(yield* op, 'next')
+    }))
+
+  it('fails the wait at the end of the stream, which is then at its end', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const fibers = [1, 2].map(() => spin({ link: false }, () => reader.gets())) as [Fiber, Fiber]
+      yield* snooze()
+      stream.end(tooLong('', ''))
+      assert.equal((yield* thrownBy(fibers[0])).code, 'ERR_STRING_TOO_LONG')
+      assert.equal(yield* fibers[1], undefined)
+      assert.equal(yield* reader.gets(), undefined)
+    }))
+
+  it('can be read as bytes', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      stream.write(tooLong('', '\n'))
+      assert.equal((yield* reader.read())?.length, constants.MAX_STRING_LENGTH + 2)
+    }))
+})
+
 describe('chunks', () => {
   it('read() gives bytes as they come, and undefined at the end, again and again', () =>
     virtual(function* () {
@@ -146,6 +199,73 @@ describe('who waits', () => {
       assert.equal(bytes.state, 'waiting')
       yield* line.stop()
       assert.equal(String(yield* bytes), 'half')
+    }))
+
+  it('S52 S70 a tap listener that stops those who wait, as one is served, takes no line with it', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const { pendingOps } = leaks()
+      const fibers = [1, 2, 3, 4].map(() => spin(() => reader.gets())) as [Fiber, Fiber, Fiber, Fiber]
+      yield* snooze()
+      const untap = tap((event, fiber) => {
+        if (event !== 'schedule' || fiber !== fibers[0]) return
+        fibers[1].stop()
+        fibers[2].stop()
+      })
+      stream.write('a\nb\nc\nd\n')
+      assert.deepEqual(yield* Fiber.await(fibers[0], fibers[2], fibers[3]), ['a', 'b', 'c'])
+      untap()
+      assert.equal(fibers[1].outcome?.type, 'stopped')
+      assert.equal(yield* reader.gets(), 'd')
+      assert.equal(leaks().pendingOps, pendingOps)
+    }))
+
+  it('a listener of the stream that stops a fiber as the reader pauses takes no line with it', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const fiber = spin(() => reader.gets())
+      yield* snooze()
+      stream.once('pause', () => fiber.stop())
+      stream.write('a\nb\n')
+      assert.equal(yield* fiber, 'a')
+      assert.equal(yield* reader.gets(), 'b')
+    }))
+
+  it('S17 a loop that swallows its stop and waits for input again is refused, and ends', () =>
+    virtual(function* () {
+      for (const what of ['gets', 'read'] as const) {
+        const { reader } = pipe()
+        let caught = 0
+        const deaf = spin('deaf', function* () {
+          for (;;) {
+            try {
+              yield* reader[what]()
+            } catch {
+              caught++
+            }
+          }
+        })
+        yield* snooze()
+        yield* deaf.stop()
+        assert.deepEqual([deaf.state, caught], ['dead', 3])
+      }
+    }))
+
+  it('S17 S20 input can be read inside a shield, also while unwinding', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      let answer: unknown
+      const fiber = spin(function* () {
+        try {
+          yield* sleep()
+        } finally {
+          answer = yield* shield(() => reader.gets())
+        }
+      })
+      yield* snooze()
+      stream.write('yes\n')
+      yield* fiber.stop()
+      assert.equal(answer, 'yes')
     }))
 
   it('at the end everybody who waits is told', () =>
@@ -328,6 +448,49 @@ describe('what the stream does', () => {
       for (const fiber of fibers) assert.equal(yield* thrownBy(fiber), error)
       assert.equal(yield* thrownBy(reader.gets()), error)
       assert.equal(yield* thrownBy(reader.read()), error)
+    }))
+
+  it('an error that does not destroy the stream fails the waits too', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const error = new Error('bad sector')
+      stream.write('a\nhalf')
+      assert.equal(yield* reader.gets(), 'a')
+      const waiting = spin({ link: false }, () => reader.gets())
+      yield* snooze()
+      stream.emit('error', error)
+      assert.equal(stream.destroyed, false)
+      assert.equal(yield* thrownBy(waiting), error)
+      assert.equal(String(yield* reader.read()), 'half') // what had come before
+      assert.equal(yield* thrownBy(reader.read()), error)
+    }))
+
+  it('a stream that somebody else pauses flows on while a fiber waits, and only then', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const fiber = spin(() => reader.gets())
+      yield* loopTurns()
+      stream.pause()
+      stream.write('a\n')
+      assert.equal(yield* fiber, 'a')
+      stream.resume()
+      stream.pause()
+      yield* loopTurns()
+      assert.equal(stream.isPaused(), true)
+    }))
+
+  it('one who pauses the stream whenever it flows does not stop the rest of the program', () =>
+    virtual(function* () {
+      const { stream, reader } = pipe()
+      const fiber = spin(() => reader.gets())
+      const pause = () => void stream.pause()
+      stream.on('resume', pause)
+      yield* loopTurns()
+      stream.write('a\n')
+      yield* loopTurns()
+      assert.equal(fiber.state, 'waiting')
+      stream.off('resume', pause)
+      assert.equal(yield* fiber, 'a')
     }))
 
   it('an error that comes while nobody waits is told by the next wait, after what had come before', () =>

@@ -129,6 +129,13 @@ describe('standard input', { concurrency: 2 }, () => {
     assert.deepEqual(await said('read beside Node', lines), ['ready', 'ours', 'more', 'Node got theirs'])
   })
 
+  test('standard input that somebody pauses while a fiber waits flows on', async () => {
+    assert.deepEqual(await said('paused by another', [{ seen: 'paused', write: 'heard\n' }]), [
+      'paused',
+      'heard',
+    ])
+  })
+
   test('importing the room opens nothing', async () => {
     const { code, stdout, stderr } = await program(`
       import 'polyphony/io'

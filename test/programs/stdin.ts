@@ -47,6 +47,14 @@ const programs = {
     console.log('ready')
     console.log(yield* gets())
   },
+  *'paused by another'() {
+    const waiting = spin(() => gets())
+    yield* sleep(10)
+    process.stdin.pause()
+    yield* sleep(10)
+    console.log('paused')
+    console.log(yield* waiting)
+  },
   *'read beside Node'() {
     console.log('ready')
     console.log(yield* gets())
