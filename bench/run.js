@@ -11,7 +11,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { needBuilt, oneOf, readArgs, refuse, wholeNumber } from '../scripts/args.js'
 import { CONTESTANTS } from './harness.js'
 import { writeReport } from './report.js'
 import { line, lineOf, titles } from './table.js'
@@ -19,9 +19,9 @@ import { line, lineOf, titles } from './table.js'
 const here = fileURLToPath(new URL('.', import.meta.url))
 const newestHome = fileURLToPath(new URL('../tools/newest-node/', import.meta.url))
 
-const { values: options, positionals: words } = parseArgs({
-  allowPositionals: true,
-  options: {
+const { values: options, words } = readArgs(
+  'npm run bench -- [word in the name of a row ...] [--rounds n] [--node current|newest|both] [--only a,b] [--write] [--quick] [--smoke]',
+  {
     rounds: { type: 'string' },
     node: { type: 'string' },
     only: { type: 'string' },
@@ -29,18 +29,25 @@ const { values: options, positionals: words } = parseArgs({
     quick: { type: 'boolean', default: false },
     smoke: { type: 'boolean', default: false },
   },
-})
+  Infinity,
+)
 const { quick, smoke } = options
 if (options.write && (words.length > 0 || options.node || options.only || quick || smoke)) {
-  throw new Error('--write is for the whole bench: no words, no --node, no --only')
+  refuse('--write is for the whole bench: no words, no --node, no --only, no --quick, no --smoke')
 }
-const rounds = Number(options.rounds ?? (quick ? 5 : 9))
+const rounds = wholeNumber('--rounds', options.rounds, 1) ?? (quick ? 5 : 9)
 const only = options.only?.split(',') ?? (quick ? ['ours', 'async'] : CONTESTANTS)
+for (const who of only) oneOf('--only', who, CONTESTANTS)
+oneOf('--node', options.node, ['current', 'newest', 'both'])
+needBuilt('dist/index.js')
+
+const files = readdirSync(`${here}rows`).sort(inOrder)
+if (!(await hasRows()))
+  refuse(`no row has ${words.map((word) => `'${word}'`).join(' and ')} in its name or file`)
 
 if (only.some((who) => who.startsWith('effect')) && !existsSync(`${here}node_modules/effect`)) npmCi(here)
 
 const [loadBefore] = loadavg()
-const files = readdirSync(`${here}rows`).sort(inOrder)
 const nodes = []
 for (const node of nodesToRun()) nodes.push({ ...node, results: await table(node) })
 if (options.write) writeReport(nodes, { rounds, load: [loadBefore, loadavg()[0]] })
@@ -102,6 +109,14 @@ async function table(node) {
     }
   }
   return results
+}
+
+async function hasRows() {
+  for (const file of files) {
+    const { rows } = await import(`./rows/${file}`)
+    if (rows.some((row) => isWanted(file, row))) return true
+  }
+  return false
 }
 
 function isWanted(file, row) {

@@ -15,6 +15,18 @@ function rule(name, ...list) {
   }))
 }
 
+/** The source of a mutant's file, broken. Throws if a text to find is not there exactly once. */
+export function breakSource({ rule: name, breaks, file, edits }, source) {
+  let broken = source
+  for (const [find, replace] of edits) {
+    const times = broken.split(find).length - 1
+    if (times !== 1)
+      throw new Error(`${name} ${breaks}: no longer applies, found ${times} times in ${file}: ${find}`)
+    broken = broken.replace(find, () => replace)
+  }
+  return broken
+}
+
 const PROGRAMS = { also: ['programs'] }
 
 /** @type {{ rule: string, breaks: string, file: string, edits: [string, string][], also: string[] }[]} */
@@ -131,8 +143,8 @@ export const mutants = [
     [
       'core/gate',
       'a pending signal is not noticed by an op that can finish at once',
-      'const signal = takeSignal(fiber)',
-      'const signal = op.idle === undefined ? takeSignal(fiber) : null',
+      'const signal = takeSignal(fiber)\n  if (signal !== NOTHING) throw',
+      'const signal = op.idle === undefined ? takeSignal(fiber) : NOTHING\n  if (signal !== NOTHING) throw',
     ],
     [
       'core/stop',

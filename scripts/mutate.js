@@ -12,13 +12,13 @@ import { spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { parseArgs } from 'node:util'
-import { mutants } from './mutants.js'
+import { needBuilt, readArgs, refuse, wholeNumber } from './args.js'
+import { breakSource, mutants } from './mutants.js'
 
 const SLOTS = 2
 const TABLE = 'docs/mutants.md'
-/** Rules about the text of the code: they would notice any change. */
-const NOT_RUN = ['house.test.js', 'types.test.js']
+/** About the text of the code, or of the scripts: they would notice any change. */
+const NOT_RUN = ['house.test.js', 'scripts.test.js', 'types.test.js']
 /** Start processes of their own: last. */
 const SLOW = ['programs', 'docs', 'examples', 'reference', 'io/stdin'].map((name) => `${name}.test.js`)
 /** The nearer to the rules, the earlier. */
@@ -26,10 +26,19 @@ const ORDER = ['semantics/', 'core/', 'time/', 'testing/', '']
 /** Milliseconds without a new test after which the last one hangs. A busy machine is slow, but it gets on. */
 const PATIENCE = 60_000
 
-const { values: options, positionals: rules } = parseArgs({
-  options: { sample: { type: 'string' }, seed: { type: 'string' }, write: { type: 'boolean' } },
-  allowPositionals: true,
-})
+/** A copy of the package has no need of these. */
+const NOT_COPIED = /(^|\/)(\.git|node_modules)(\/|$)|^(bench|tools)(\/|$)/
+
+const { values: options, words: rules } = readArgs(
+  'npm run mutate -- [rule ...] [--sample n [--seed n]] [--write]',
+  { sample: { type: 'string' }, seed: { type: 'string' }, write: { type: 'boolean' } },
+  Infinity,
+)
+const sample = wholeNumber('--sample', options.sample, 1)
+const seed = wholeNumber('--seed', options.seed)
+if (seed !== undefined && sample === undefined) refuse('--seed goes with --sample')
+if (options.write && (sample !== undefined || rules.length > 0))
+  refuse('only a whole run can --write the table: no rules, no --sample')
 
 const groups = new Set()
 const places = []
@@ -40,9 +49,10 @@ let unbroken
 process.on('exit', cleanUp)
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
 
-const { fast, slow } = listTests()
 const chosen = choose()
-for (const mutant of mutants) mutate(mutant) // one that no longer applies is told before any work
+checkPlaces()
+needBuilt('build/test')
+const { fast, slow } = listTests()
 
 const slots = Array.from({ length: Math.min(SLOTS, chosen.length) }, makeSlot)
 await checkUnbroken(slots[0])
@@ -51,16 +61,16 @@ finish()
 
 function choose() {
   const unknown = rules.filter((rule) => !mutants.some((mutant) => mutant.rule === rule))
-  if (unknown.length > 0) stop(`no mutant breaks ${unknown.join(', ')}`)
+  if (unknown.length > 0) refuse(`no mutant breaks ${unknown.join(', ')}`)
   const found = mutants.filter((mutant) => rules.length === 0 || rules.includes(mutant.rule))
-  if (options.sample === undefined) return found
-  const seed = Number(options.seed ?? Math.floor(Date.now() / 86_400_000))
-  console.log(`a sample of ${options.sample}, seed ${seed}`)
-  const next = random(seed)
+  if (sample === undefined) return found
+  const start = seed ?? Math.floor(Date.now() / 86_400_000)
+  console.log(`a sample of ${sample}, seed ${start}`)
+  const next = random(start)
   return found
     .map((mutant) => ({ mutant, key: next() }))
     .sort((a, b) => a.key - b.key)
-    .slice(0, Number(options.sample))
+    .slice(0, sample)
     .map(({ mutant }) => mutant)
 }
 
@@ -72,22 +82,17 @@ function random(seed) {
   }
 }
 
-/** The source of a mutant's file, before and after. */
-function mutate(mutant, place = '.') {
-  const { rule, breaks, file, edits } = mutant
-  const before = readFileSync(join(place, file), 'utf8')
-  let after = before
-  for (const [find, replace] of edits) {
-    const times = after.split(find).length - 1
-    if (times !== 1) {
-      const number = mutants.indexOf(mutant) + 1
-      stop(
-        `mutant ${number} no longer applies: ${rule} ${breaks}\n  found ${times} times in ${file}: ${find}`,
-      )
+/** One that no longer applies is told before any work. */
+function checkPlaces() {
+  const faults = mutants.flatMap((mutant) => {
+    try {
+      breakSource(mutant, readFileSync(mutant.file, 'utf8'))
+      return []
+    } catch (error) {
+      return error.message
     }
-    after = after.replace(find, () => replace)
-  }
-  return { before, after }
+  })
+  if (faults.length > 0) refuse(faults.join('\n'))
 }
 
 function listTests() {
@@ -106,16 +111,16 @@ function listTests() {
 function makeSlot() {
   const place = mkdtempSync(join(tmpdir(), 'polyphony-mutant-'))
   places.push(place)
-  cpSync('.', place, { recursive: true, filter: (path) => !/^(\.git|node_modules|bench)(\/|$)/.test(path) })
+  cpSync('.', place, { recursive: true, filter: (path) => !NOT_COPIED.test(path) })
   symlinkSync(resolve('node_modules'), join(place, 'node_modules'))
   return place
 }
 
 /** Tests that fail by themselves would catch everything. */
 async function checkUnbroken(place) {
-  if (place === undefined) stop('nothing to break')
+  if (place === undefined) refuse('nothing to break')
   const caught = await runTests(place, fast)
-  if (caught !== null) stop(`without any mutant: ${caught.what}`)
+  if (caught !== null) refuse(`without any mutant: ${caught.what}`)
 }
 
 async function runAll() {
@@ -140,9 +145,9 @@ async function runAll() {
 
 /** What caught it, or null. */
 async function tryMutant(place, mutant) {
-  const { before, after } = mutate(mutant, place)
   const file = join(place, mutant.file)
-  writeFileSync(file, after)
+  const before = readFileSync(file, 'utf8')
+  writeFileSync(file, breakSource(mutant, before))
   try {
     await compile(place, mutant)
     const own = `\\b${mutant.rule}\\b`
@@ -265,7 +270,7 @@ function cleanUp() {
 function finish() {
   const survived = results.filter(({ caught }) => caught === null)
   console.log(`\n${table(results)}`)
-  if (uncompiled.length > 0) stop(`these mutants do not compile:\n${uncompiled.join('\n')}`)
+  if (uncompiled.length > 0) refuse(`these mutants do not compile:\n${uncompiled.join('\n')}`)
   if (options.write) writeTable()
   else if (mutants.some(({ breaks }) => !readFileSync(TABLE, 'utf8').includes(cell(breaks)))) {
     console.log(`${TABLE} does not know every mutant; npm run mutate -- --write`)
@@ -284,7 +289,6 @@ function table(rows) {
 }
 
 function writeTable() {
-  if (chosen.length < mutants.length) stop('only a whole run can write the table')
   const rows = results.map(
     ({ mutant, caught }) =>
       `| ${mutant.rule} | ${cell(mutant.breaks)} | ${cell(caught?.what ?? '**nothing**')} |`,
@@ -306,9 +310,4 @@ ${results.length} mutants, ${results.filter(({ caught }) => caught !== null).len
 
 function cell(text) {
   return text.replaceAll('|', '\\|')
-}
-
-function stop(why) {
-  console.error(why)
-  process.exit(1)
 }

@@ -1,10 +1,14 @@
 // Runs the suite on the newest Node, which is installed as a package apart from ours (see tools/newest-node).
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { needBuilt, readArgs } from './args.js'
+
+const { words } = readArgs('npm run test:newest -- [word in the path of a test file ...]', {}, Infinity)
+needBuilt('build/test')
 
 const home = 'tools/newest-node'
 const node = resolve(home, 'node_modules/node/bin/node')
 if (!existsSync(node)) execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: home, stdio: 'inherit' })
 console.log(`on Node ${execFileSync(node, ['--version']).toString().trim()}:`)
-execFileSync(node, ['scripts/test.js', ...process.argv.slice(2)], { stdio: 'inherit' })
+process.exitCode = spawnSync(node, ['scripts/test.js', ...words], { stdio: 'inherit' }).status ?? 1

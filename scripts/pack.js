@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { readArgs } from './args.js'
 
 const PROGRAM = `
 import { Fiber, type Op, moveOnAfter, run, sleep, spin } from 'polyphony'
@@ -37,6 +38,8 @@ const PROJECTS = {
     lib: ['ES2023', 'ESNext.Disposable', 'DOM'],
   },
 }
+
+readArgs('npm run test:pack, with no arguments')
 
 const tsc = resolve('node_modules/typescript/bin/tsc')
 const typeRoots = [resolve('node_modules/@types')]

@@ -3,6 +3,7 @@
 // of, for the test that runs the examples.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { needBuilt, readArgs, refuse } from './args.js'
 import { entriesOf, exportsOf, findDeclaration } from './declarations.js'
 
 const PLACE = 'docs/reference'
@@ -73,17 +74,24 @@ In the signatures, \`Body<T>\` stands for a generator function that returns a \`
 an \`Op<T>\`. \`Op<T>\` is what you wait for with \`yield*\`. Times are milliseconds. The numbers (S05) lead to the promises in
 [semantics.md](../semantics.md).`
 
+const { values: options } = readArgs('npm run reference -- [--check | --json]', {
+  check: { type: 'boolean' },
+  json: { type: 'boolean' },
+})
+if (options.check && options.json) refuse('either --check or --json, not both')
+needBuilt('dist/index.d.ts')
+
 const rules = rulesOf('docs/semantics.md')
 const listed = entriesOf().map((entry) => ({ ...entry, exported: exportsOf(entry.file) }))
 /** Public name -> its statements, of every entry. */
 const everywhere = new Map(listed.flatMap(({ exported }) => [...exported]))
 const entries = listed.map(readEntry)
 
-if (process.argv.includes('--json')) process.stdout.write(JSON.stringify(entries, null, 2))
+if (options.json) process.stdout.write(JSON.stringify(entries, null, 2))
 else {
   const pages = new Map(entries.map((entry) => [entry.page, render(entry)]))
   pages.set('README.md', renderIndex())
-  if (process.argv.includes('--check')) check(pages)
+  if (options.check) check(pages)
   else {
     rmSync(PLACE, { recursive: true, force: true })
     mkdirSync(PLACE, { recursive: true })

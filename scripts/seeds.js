@@ -1,17 +1,58 @@
-// Runs test/semantics again with shuffled schedules: 20 seeds, or as many as given.
-import { spawnSync } from 'node:child_process'
+// Runs test/semantics again with shuffled schedules: 20 seeds, or as many as given, two at a time. Needs the build.
+import { spawn } from 'node:child_process'
+import { needBuilt, readArgs, wholeNumber } from './args.js'
 
-const seeds = Number(process.argv[2] ?? 20)
+const AT_ONCE = 2
+
+const { words } = readArgs('npm run test:seeds -- [number of seeds]', {}, 1)
+const seeds = wholeNumber('the number of seeds', words[0], 1) ?? 20
+needBuilt('build/test')
+
+let next = 1
+let done = 0
 let failed = 0
-for (let seed = 1; seed <= seeds; seed++) {
-  const env = { ...process.env, POLY_SEED: String(seed) }
-  const { status, stdout } = spawnSync(process.execPath, ['scripts/test.js', 'semantics'], {
-    env,
-    encoding: 'utf8',
-  })
-  if (status === 0) continue
-  failed++
-  console.log(`POLY_SEED=${seed} failed:\n${stdout}`)
-}
+showProgress()
+await Promise.all(Array.from({ length: AT_ONCE }, runSome))
+clearProgress()
 console.log(`seeds: ${seeds - failed} of ${seeds} pass`)
 if (failed > 0) process.exitCode = 1
+
+async function runSome() {
+  while (next <= seeds) {
+    const seed = next++
+    const { code, output } = await runSuite(seed)
+    done++
+    clearProgress()
+    if (code !== 0) {
+      failed++
+      console.log(`POLY_SEED=${seed} failed:\n${output}`)
+    }
+    showProgress()
+  }
+}
+
+function runSuite(seed) {
+  const child = spawn(process.execPath, ['scripts/test.js', 'semantics'], {
+    env: { ...process.env, POLY_SEED: String(seed) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+    })
+  }
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, output }))
+  })
+}
+
+/** One line that is written over; only a terminal can do that. */
+function showProgress() {
+  if (process.stdout.isTTY) process.stdout.write(`seeds: ${done} of ${seeds} have run, ${failed} failed`)
+}
+
+function clearProgress() {
+  if (process.stdout.isTTY) process.stdout.write('\r\x1b[K')
+}

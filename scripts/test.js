@@ -4,13 +4,17 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
+import { needBuilt, readArgs, refuse } from './args.js'
 
-const words = process.argv.slice(2)
+const { words } = readArgs('node scripts/test.js [word in the path of a test file ...]', {}, Infinity)
+needBuilt('build/test')
 const files = readdirSync('build/test', { recursive: true })
   .map((name) => join('build/test', String(name)))
   .filter((file) => file.endsWith('.test.js'))
   .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
   .sort()
+if (files.length === 0)
+  refuse(`no test file has ${words.map((word) => `'${word}'`).join(' or ')} in its path`)
 
 let passed = 0
 let failed = 0

@@ -1,32 +1,36 @@
 // npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules]
 
-import { parseArgs } from 'node:util'
 import { check, type Property, properties } from './check.js'
 
-const { values } = parseArgs({
-  options: {
+const scripts = new URL('../../../scripts/args.js', import.meta.url)
+const { oneOf, readArgs, refuse, wholeNumber } = await import(scripts.href)
+
+/** So many at once, then a line that says how far it has come. */
+const STRETCH = 5000
+const MAX_SEED = 0x7fffffff
+
+const { values } = readArgs(
+  'npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules]',
+  {
     runs: { type: 'string', default: '2000' },
     seed: { type: 'string' },
     path: { type: 'string' },
     only: { type: 'string' },
   },
-})
-/** So many at once, then a line that says how far it has come. */
-const STRETCH = 5000
-const runs = Number(values.runs)
+)
+const runs: number = wholeNumber('--runs', values.runs, 1)
+const seed: number = wholeNumber('--seed', values.seed, 0, MAX_SEED) ?? Date.now() & MAX_SEED
+oneOf('--only', values.only, Object.keys(properties))
+if (values.path !== undefined && (values.seed === undefined || !/^\d+(:\d+)*$/.test(values.path)))
+  refuse('--path is what a failure printed, such as 12:0:3, and goes with the --seed printed there')
 const chosen = Object.keys(properties).filter((name) => values.only === undefined || values.only === name)
-if (!(runs > 0) || chosen.length === 0) {
-  console.error('npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules]')
-  process.exit(2)
-}
-const seed = values.seed === undefined ? Date.now() & 0x7fffffff : Number(values.seed)
 
 try {
   for (const property of chosen as Property[]) {
     if (values.path !== undefined) await check(property, { runs: 1, seed, path: values.path })
     for (let done = 0; done < runs && values.path === undefined; ) {
       const stretch = Math.min(STRETCH, runs - done)
-      await check(property, { runs: stretch, seed: seed + done })
+      await check(property, { runs: stretch, seed: (seed + done) & MAX_SEED })
       done += stretch
       console.log(`${property}: ${done} of ${runs} programs, seed ${seed}`)
     }

@@ -1,0 +1,90 @@
+// The scripts themselves: they work from any directory, refuse wrong arguments in a sentence, and every mutant has its place.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+const root = new URL('../../', import.meta.url)
+
+/** A command that must not begin its work, and what it says instead. */
+const wrong: [command: string, said: RegExp][] = [
+  ['scripts/test.js --no-such', /'--no-such'; allowed: .*\[word/],
+  ['scripts/test.js no-such-file', /no test file has 'no-such-file' in its path/],
+  ['scripts/seeds.js abc', /whole number from 1 up, not 'abc'/],
+  ['scripts/seeds.js 0', /whole number from 1 up, not '0'/],
+  ['scripts/seeds.js 1 2', /'2'; allowed: .*\[number of seeds\]/],
+  ['scripts/newest.js --no-such', /'--no-such'; allowed: .*\[word/],
+  ['scripts/pack.js anything', /'anything'; allowed: .*no arguments/],
+  ['scripts/example.js no-such', /one of: .*counter, /],
+  ['scripts/reference.js --no-such', /'--no-such'; allowed: .*--check/],
+  ['scripts/api.js --no-such', /'--no-such'; allowed: .*--write/],
+  ['scripts/mutate.js --no-such', /'--no-such'; allowed: .*--sample/],
+  ['scripts/mutate.js --sample 2.5', /--sample must be a whole number from 1 up, not '2.5'/],
+  ['scripts/mutate.js --sample', /'--sample <value>' argument missing; allowed: /],
+  ['scripts/mutate.js S00', /no mutant breaks S00/],
+  ['scripts/mutate.js S01 --write', /only a whole run can --write/],
+  ['bench/run.js --no-such', /'--no-such'; allowed: .*--rounds/],
+  ['bench/run.js --rounds many', /--rounds must be a whole number from 1 up, not 'many'/],
+  ['bench/run.js --only theirs', /--only must be ours or async or effect or effection, not 'theirs'/],
+  ['bench/run.js --node old', /--node must be current or newest or both, not 'old'/],
+  ['bench/run.js no-such-row', /no row has 'no-such-row' in its name or file/],
+  ['build/test/random/main.js --no-such', /'--no-such'; allowed: .*--runs/],
+  ['build/test/random/main.js --runs 2.5', /--runs must be a whole number from 1 up, not '2.5'/],
+  ['build/test/random/main.js --seed abc', /--seed must be a whole number from 0 to 2147483647, not 'abc'/],
+  ['build/test/random/main.js --only no-such', /--only must be model or rules, not 'no-such'/],
+  ['build/test/random/main.js --path 1:2', /goes with the --seed/],
+]
+
+/** From elsewhere. */
+function start(command: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const [file, ...args] = command.split(' ') as [string, ...string[]]
+  const child = spawn(process.execPath, [fileURLToPath(new URL(file, root)), ...args], { cwd: tmpdir() })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text
+  })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, stdout, stderr }))
+  })
+}
+
+describe('wrong arguments end a script with one sentence', { concurrency: 2 }, () => {
+  for (const [command, said] of wrong) {
+    test(command, async () => {
+      const { code, stdout, stderr } = await start(command)
+      assert.match(stderr, said)
+      assert.match(stderr, /^[^\n]+\n$/, 'one line')
+      assert.equal(stdout, '')
+      assert.equal(code, 1)
+    })
+  }
+})
+
+test('a script works from any directory', async () => {
+  const { code, stdout } = await start('scripts/api.js')
+  assert.equal(code, 0)
+  assert.equal(stdout, readFileSync(new URL('docs/api.txt', root), 'utf8'))
+})
+
+test('every mutant finds the text that it changes, exactly once', async () => {
+  const { breakSource, mutants } = await import(new URL('scripts/mutants.js', root).href)
+  const lost: string[] = []
+  for (const mutant of mutants) {
+    const source = readFileSync(new URL(mutant.file, root), 'utf8')
+    try {
+      assert.notEqual(breakSource(mutant, source), source)
+    } catch (error) {
+      lost.push((error as Error).message)
+    }
+  }
+  assert.ok(mutants.length > 100)
+  assert.deepEqual(lost, [])
+})
