@@ -144,7 +144,7 @@ export const mutants = [
       'core/gate',
       'a pending signal is not noticed by an op that can finish at once',
       'const signal = takeSignal(fiber)\n  if (signal !== NOTHING) throw',
-      'const signal = op.idle === undefined ? takeSignal(fiber) : NOTHING\n  if (signal !== NOTHING) throw',
+      'const signal = op.idle ? takeSignal(fiber) : NOTHING\n  if (signal !== NOTHING) throw',
     ],
     [
       'core/stop',
