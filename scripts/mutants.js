@@ -428,7 +428,18 @@ export const mutants = [
       'returnOf.call(generator) // S19',
       '{ done: true, value: undefined } // S19',
     ],
-    ['core/gate', 'a forced fiber may begin another wait', 'if (isForced(fiber)) return REFUSED', ''],
+    [
+      'core/gate',
+      'a forced fiber that takes an op apart by hand goes on for ever',
+      '++fiber.coldRecord().refusals <= FORCED_YIELDS',
+      'fiber.id > 0',
+    ],
+    [
+      'core/gate',
+      'a forced fiber may begin another wait',
+      'if (isForced(fiber)) {',
+      'if (isForced(fiber) && fiber.id < 0) {',
+    ],
     [
       'core/record',
       'an abandoned fiber can be restarted',
@@ -615,12 +626,17 @@ export const mutants = [
       'if (errors !== null && canRaise(fiber)) {',
       'if (errors !== null && canRaise(fiber) && findTarget(fiber) === null) {',
     ],
-    ['core/gate', 'the last pending error strikes first', 'errors.shift() as', 'errors.pop() as'],
+    [
+      'core/gate',
+      'the last pending error strikes first',
+      'const { error } = errors.shift()',
+      'for (let i = 1; i < errors.size; i++) errors.push(errors.shift())\n    const { error } = errors.shift()',
+    ],
     [
       'core/stop',
       'the second of two errors replaces the first',
-      'fiber.errors.push({ error, fromChild })',
-      'fiber.errors = [{ error, fromChild }]',
+      '(fiber.errors ??= new Ring()).push',
+      '(fiber.errors = new Ring<any>()).push',
     ],
     [
       'core/tree',

@@ -114,9 +114,9 @@ export function isPlainGenerator(returned: unknown, body: (...args: any[]) => un
   return isGeneratorFunction(body) && typeof returned === 'object' && returned !== null
 }
 
-/** Whether what was driven as a generator, and failed with this error, is none. */
-export function isImpostor(generator: Iterator<unknown> | null, error: unknown): boolean {
-  if (generator === null || !(error instanceof TypeError)) return false
+/** Whether what was driven as a generator, and failed, is none. */
+export function isImpostor(generator: Iterator<unknown> | null): boolean {
+  if (generator === null) return false
   try {
     nextOf.call(generator) // a real one is over
     return false

@@ -39,7 +39,7 @@ export function step(fiber: Fiber): void {
     else if (tapped) emit('block', fiber, fiber.op)
   } catch (error) {
     if (error === ABANDON) bodyEnded(fiber, ABANDONED, undefined)
-    else if (isImpostor(fiber.generator, error)) {
+    else if (isImpostor(fiber.generator)) {
       fiber.generator = drive(runnerOf(fiber.generator, fiber.body))
       step(fiber)
     } else bodyEnded(fiber, ERROR, error)
