@@ -90,8 +90,8 @@ export const mutants = [
     [
       'core/body',
       'a body that returns a promise has it as its result',
-      'typeof (value as PromiseLike<unknown> | null)?.then',
-      'body.length < 0 && typeof (value as PromiseLike<unknown> | null)?.then',
+      'if (isThenable(value)) {',
+      'if (body.length < 0 && isThenable(value)) {',
     ],
   ),
   ...rule(
