@@ -1,7 +1,7 @@
 // What several test files need.
 
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { type Op, type Routine, sleep, snooze, suppressedErrors } from 'polyphony'
 
@@ -49,6 +49,11 @@ export function program(source: string, env: Record<string, string> = {}): Promi
     timeout: 20_000,
     killSignal: 'SIGKILL',
   })
+  return ended(child)
+}
+
+/** What a process has printed when it is over. */
+export function ended(child: ChildProcessWithoutNullStreams): Promise<Ended> {
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text))

@@ -84,6 +84,22 @@ describe('bodies of odd kinds', () => {
       assert.equal(yield* spin(op), undefined)
     }))
 
+  test('S70 a mocked generator function whose result cannot be looked at fails its fiber, not the scheduler', () =>
+    virtual(function* () {
+      const shy = new Proxy(
+        {},
+        {
+          get() {
+            throw new Error('do not look')
+          },
+        },
+      )
+      const body = mock.fn(plain as () => unknown, () => shy)
+      const error = yield* thrownBy(spin({ link: false }, body))
+      assert.equal(error.message, 'do not look')
+      yield* sleep(1)
+    }))
+
   test('S05 a generator function whose prototype property was replaced runs wherever a body may stand', () =>
     virtual(function* () {
       const body = altered((generator) => (generator.prototype = {}))

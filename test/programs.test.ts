@@ -4,20 +4,18 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { type Ended, ended } from './helpers.js'
 
-interface Ended {
-  code: number | null
-  stdout: string
-  stderr: string
+interface Timed extends Ended {
   ms: number
 }
 
 /** Runs `programs/<name>.js` and waits for its end. One that hangs is killed after a while, and its code is null. */
-function program(
+async function program(
   name: string,
   args: string[] = [],
   options: { env?: Record<string, string>; node?: string[]; limit?: number } = {},
-): Promise<Ended> {
+): Promise<Timed> {
   const file = fileURLToPath(new URL(`programs/${name}.js`, import.meta.url))
   const started = performance.now()
   const child = spawn(process.execPath, [...(options.node ?? []), file, ...args], {
@@ -25,14 +23,7 @@ function program(
     timeout: options.limit ?? 20_000,
     killSignal: 'SIGKILL',
   })
-  let stdout = ''
-  let stderr = ''
-  child.stdout.setEncoding('utf8').on('data', (text) => (stdout += text))
-  child.stderr.setEncoding('utf8').on('data', (text) => (stderr += text))
-  return new Promise((resolve, reject) => {
-    child.on('error', reject)
-    child.on('close', (code) => resolve({ code, stdout, stderr, ms: performance.now() - started }))
-  })
+  return { ...(await ended(child)), ms: performance.now() - started }
 }
 
 const lines = (...expected: string[]) => expected.map((line) => `${line}\n`).join('')

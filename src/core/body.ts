@@ -127,18 +127,13 @@ export function isImpostor(generator: Iterator<unknown> | null): boolean {
 
 /** What runs a body, by what it returned: the iterator of an op, or a generator that gives the value back. */
 export function runnerOf(returned: unknown, body: (...args: any[]) => unknown): Iterator<unknown> {
-  return (
-    iteratorOf(returned) ?? (isBareGenerator(returned, body) ? dress(returned) : giveBack(returned, body))
-  )
+  const iterator = iteratorOf(returned)
+  if (iterator !== undefined) return iterator
+  const isBare = isPlainGenerator(returned, body) && !isThenable(returned)
+  return isBare ? dress(returned as Iterator<unknown>) : giveBack(returned, body)
 }
 
-/** A generator whose function was given another `prototype`: it has none of its methods. */
-function isBareGenerator(returned: unknown, body: object): returned is Iterator<unknown> {
-  return (
-    isGeneratorFunction(body) && typeof returned === 'object' && returned !== null && !isThenable(returned)
-  )
-}
-
+/** For a generator whose function was given another `prototype`: it has lost its methods. */
 function dress(generator: Iterator<unknown>): Iterator<unknown> {
   return {
     next: (value) => nextOf.call(generator, value),
@@ -181,7 +176,12 @@ export function repeatable<T>(describe: string, make: () => Routine<T>): Op<T> {
   return op
 }
 
+/** Runs what a body returned, whatever it is. */
+export function* runReturned(returned: unknown, body: (...args: any[]) => unknown): Routine<unknown> {
+  return yield* drive(runnerOf(returned, body))
+}
+
 /** Calls a body of either kind inside the current fiber: `yield* call(body, x)`. */
 export function* call<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
-  return (yield* drive(runnerOf(callBody(body, args), body))) as T
+  return (yield* runReturned(callBody(body, args), body)) as T
 }

@@ -10,6 +10,7 @@ import {
   nextOf,
   returnOf,
   runnerOf,
+  runReturned,
   throwOf,
 } from './body.js'
 import type { Fiber } from './fiber.js'
@@ -40,7 +41,7 @@ export function step(fiber: Fiber): void {
   } catch (error) {
     if (error === ABANDON) bodyEnded(fiber, ABANDONED, undefined)
     else if (isImpostor(fiber.generator)) {
-      fiber.generator = drive(runnerOf(fiber.generator, fiber.body))
+      fiber.generator = runReturned(fiber.generator, fiber.body)
       step(fiber)
     } else bodyEnded(fiber, ERROR, error)
   }
