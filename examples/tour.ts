@@ -30,7 +30,7 @@ main(function* () {
   yield* show(deadlock, 'When nothing can go on, you are told who waits for what (in a test here).')
   const { switches, fibers, timers } = runtimeStats()
   title(`The end: ${switches} switches. Still alive: ${fibers} fiber (this one), ${timers} timers.`)
-  print(`  Next: ${bold('README.md')}, then ${bold('docs/semantics.md')} for the promises behind this.\n`)
+  print(`  Next: ${bold('README.md')}, then ${bold('docs/tutorial.md')}, one idea at a time.\n`)
 })
 
 // ---- the scenes
