@@ -7,13 +7,13 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 
 /** Each room may import from the rooms before it. A new room must be given its place here. */
-const FLOORS = ['core', 'view', 'time', 'interop', 'node', 'io']
+const FLOORS = ['core', 'view', 'time', 'sync', 'interop', 'node', 'io']
 /** The side building: public, but nothing of the house imports it. */
 const TESTING = 'testing'
 
 const MAX_LINES = 300
 /** Types, imports, comments and lone brackets aside. Why not 1,500: docs/decisions/0005-size-of-the-core.md. */
-const MAX_CORE_LINES = 2550
+const MAX_CORE_LINES = 2800
 
 interface Source {
   /** From src: 'core/fiber.ts'. */

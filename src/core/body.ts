@@ -181,7 +181,7 @@ export function* runReturned(returned: unknown, body: (...args: any[]) => unknow
   return yield* drive(runnerOf(returned, body))
 }
 
-/** Calls a body of either kind inside the current fiber: `yield* call(body, x)`. */
-export function* call<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
+/** Calls a body of either kind inside the current fiber: `yield* runBody(body, x)`. */
+export function* runBody<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
   return (yield* runReturned(callBody(body, args), body)) as T
 }

@@ -14,6 +14,12 @@ export interface Restart {
   readonly stop: Stop
 }
 
+/** Takes the place of a parent when its children end (S42). */
+export interface Supervisor {
+  /** A child is dead; `child.outcome` tells how. True: an error is taken care of, and does not bubble. */
+  childEnded(child: Fiber<any, any>): boolean
+}
+
 export class Cold {
   incarnation = 1
   restart: Restart | null = null
@@ -39,8 +45,19 @@ export class Cold {
   outOfBand = false
   /** `link: false`: errors go to observers only (S29). */
   isolated = false
+  /** Watches over the children while this fiber is in `supervise`. */
+  supervisor: Supervisor | null = null
+  /** What this incarnation holds that nobody else can let go of: told when it ends, by its own means or not. */
+  atEnd: Set<() => void> | null = null
   /** Locals at birth, once they have been changed. */
   born: ReadonlyMap<object, unknown> | null | undefined = undefined
+
+  /** An incarnation has ended. */
+  ended(): void {
+    const list = this.atEnd
+    this.atEnd = null
+    if (list !== null) for (const tell of list) tell()
+  }
 
   /** The fiber is dead: nothing outside may keep it, and it keeps nothing outside. */
   release(fiber: Fiber<any, any>): void {

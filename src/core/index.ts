@@ -1,8 +1,18 @@
 // The core's public face for the other rooms of the house. Users import from 'polyphony'.
 
 export type { Backend, Report } from './backend.js'
-export { type Body, call, checkBody, nameOf, type Result, type Returned, repeatable } from './body.js'
-export { opSite, userStack } from './debug.js'
+export {
+  type Body,
+  checkBody,
+  nameOf,
+  type Result,
+  type Returned,
+  repeatable,
+  runBody,
+  runReturned,
+} from './body.js'
+export type { Supervisor } from './cold.js'
+export { debugging, opSite, userStack } from './debug.js'
 export {
   BadArgument,
   BadState,
@@ -34,9 +44,10 @@ export {
   type Switchpoint,
   settle,
 } from './op.js'
-export { checkGrace, checkMs, checkOptions } from './options.js'
+export { checkGrace, checkMs, checkName, checkOptions } from './options.js'
 export type { Outcome } from './outcome.js'
 export type { Phase, State } from './phase.js'
+export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
@@ -54,3 +65,4 @@ export {
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
 export type { TimerNode } from './timers.js'
+export { Waiters } from './waiters.js'

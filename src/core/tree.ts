@@ -166,6 +166,7 @@ function die(first: Fiber): void {
   for (let fiber: Fiber | null = first; fiber !== null; ) {
     if (debugging) reportFloating(fiber)
     if (tapped) emit('end', fiber)
+    fiber.cold?.ended()
     const owner: Owner | null = fiber.owner
     const reborn = fiber.cold !== null && fiber.cold.restart !== null && canReincarnate(fiber)
     tellMonitors(fiber, reborn)
@@ -180,7 +181,8 @@ function die(first: Fiber): void {
     unlink(fiber)
     const heard = tellObservers(fiber, owner === null ? heirOf(fiber) : owner.host)
     fiber.cold?.release(fiber)
-    if (fiber.how === ERROR) {
+    const isCovered = owner?.host.cold?.supervisor?.childEnded(fiber) === true // S42
+    if (fiber.how === ERROR && !isCovered) {
       if (fiber.isIsolated ? heard === NOBODY : heard !== PARENT) bubble(fiber, owner)
     }
     if (owner === null) {

@@ -3,7 +3,6 @@
 
 import {
   BadArgument,
-  call,
   checkBody,
   checkMs,
   checkOptions,
@@ -14,6 +13,7 @@ import {
   type Returned,
   type Routine,
   repeatable,
+  runBody,
   show,
   spin,
 } from '../core/index.js'
@@ -100,7 +100,7 @@ export function after<R>(ms: number, body: () => Returned<R>): Fiber<Result<R>> 
 
 function* later<T>(ms: number, body: () => Op<T> | T): Routine<T> {
   yield* new Sleep(ms)
-  return yield* call(body)
+  return yield* runBody(body)
 }
 
 /** The grid: a round is due one interval after the last was due; if that is past, at once, and the grid starts anew. */
@@ -120,7 +120,7 @@ function* rounds(
       due = now
       yield* NEXT_ROUND
     }
-    if ((yield* call(body as () => Op<unknown>)) === false) return
+    if ((yield* runBody(body as () => Op<unknown>)) === false) return
     due += interval
   }
 }

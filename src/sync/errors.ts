@@ -1,0 +1,36 @@
+// The errors of this room.
+
+import { PolyphonyError } from '../core/index.js'
+
+/**
+ * An operation took longer than it was given: an acquire, a call.
+ *
+ * ```ts
+ * const deaf = spin('deaf', () => sleep(1000))
+ * try {
+ *   yield* call(deaf, 'hello?', { timeout: 50 })
+ * } catch (error) {
+ *   if (error instanceof TimedOut) console.log(error.code) // TIMED_OUT
+ * }
+ * ```
+ */
+export class TimedOut extends PolyphonyError {
+  override readonly code = 'TIMED_OUT'
+}
+
+/**
+ * The queue was closed: nothing can be pushed any more, and nothing is left to shift.
+ *
+ * ```ts
+ * const queue = new Queue<string>()
+ * queue.close()
+ * try {
+ *   yield* queue.push('late')
+ * } catch (error) {
+ *   if (error instanceof QueueClosed) console.log(error.code) // QUEUE_CLOSED
+ * }
+ * ```
+ */
+export class QueueClosed extends PolyphonyError {
+  override readonly code = 'QUEUE_CLOSED'
+}

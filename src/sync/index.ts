@@ -1,0 +1,4 @@
+// Sync: fibers that share things. Each piece is fair (S52) and hands over directly (S36).
+
+export { QueueClosed, TimedOut } from './errors.js'
+export { END, type Source } from './source.js'
