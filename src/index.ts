@@ -4,6 +4,7 @@
 //             Read op (what a wait is), step (running a fiber), gate and stop (signals), tree (ends), in this order.
 //   view/     the live tree as data and as text
 //   time/     sleep, after, every, throttled loops
+//   sync/     what fibers share: messages
 //   interop/  promises
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
 //   io/       standard input ('polyphony/io')
@@ -29,6 +30,7 @@ export {
   FiberStopped,
   isStop,
   type Local,
+  Mailbox,
   moveOnAfter,
   NonErrorThrown,
   NotInFiber,
@@ -62,5 +64,6 @@ export {
 } from './core/index.js'
 export { type UntilOptions, until } from './interop/index.js'
 export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
+export { Call, call, receiveLoop, TimedOut } from './sync/index.js'
 export { after, every, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'
 export type { FiberView } from './view/index.js'

@@ -121,7 +121,7 @@ function fragmentsOf(entry: Entry): Fragment[] {
         .filter(({ code }) => !isProgram(code))
         .map(({ code }, i) => {
           const name = each === item ? item.name : `${item.name}.${each.name}`
-          const file = `${entry.name}-${name}-${i}`.replaceAll(/\W+/g, '-')
+          const file = `${entry.name}-${item.kind}-${name}-${i}`.replaceAll(/\W+/g, '-')
           return {
             where: `${entry.name}: ${name}`,
             entry: entry.name,

@@ -2,6 +2,7 @@
 
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
+import type { Mailbox } from './mailbox.js'
 import type { Ring } from './ring.js'
 import type { Deadline } from './stop.js'
 
@@ -48,15 +49,17 @@ export class Cold {
   /** Watches over the children while this fiber is in `supervise`. */
   supervisor: Supervisor | null = null
   /** What this incarnation holds that nobody else can let go of: told when it ends, by its own means or not. */
-  atEnd: Set<() => void> | null = null
+  atEnd: Set<(how: number, value: unknown) => void> | null = null
+  /** `fiber.mailbox`: the cap of its messages, and who waits for room. */
+  mailbox: Mailbox<any> | null = null
   /** Locals at birth, once they have been changed. */
   born: ReadonlyMap<object, unknown> | null | undefined = undefined
 
   /** An incarnation has ended. */
-  ended(): void {
+  ended(how: number, value: unknown): void {
     const list = this.atEnd
     this.atEnd = null
-    if (list !== null) for (const tell of list) tell()
+    if (list !== null) for (const tell of list) tell(how, value)
   }
 
   /** The fiber is dead: nothing outside may keep it, and it keeps nothing outside. */
@@ -65,5 +68,6 @@ export class Cold {
     this.unlisten = null
     if (this.monitoring !== null) for (const target of this.monitoring) target.cold?.monitors?.delete(fiber)
     this.monitoring = null
+    this.mailbox?.close()
   }
 }

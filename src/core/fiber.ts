@@ -5,6 +5,7 @@ import { checkBody, nameOf, type Result, type Returned, repeatable } from './bod
 import { callSite, debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
 import { notInFiber } from './gate.js'
+import { deliver, Mailbox } from './mailbox.js'
 import { AwaitOp, awaitAll, checkFibers, JoinOp, joinAll, selectFirst } from './observe.js'
 import { describe, type Op, type Switchpoint } from './op.js'
 import { checkGrace, checkName, checkOptions } from './options.js'
@@ -17,7 +18,7 @@ import { baton } from './runqueue.js'
 import type { Runtime } from './runtime.js'
 import { type Spin, spinRoot, spinUnder, stopOnAbort } from './spin.js'
 import { cancelRestart, queueError, requestStop } from './stop.js'
-import { deliver, wake } from './suspend.js'
+import { wake } from './suspend.js'
 import { emit, tapped } from './tap.js'
 import { childLeft, link, type Owner, reincarnate, stopChildren, unlink } from './tree.js'
 
@@ -341,6 +342,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     if (this._mailbox !== mailbox) this._mailbox = null
     const cold = this.coldRecord()
     cold.restart = { args: options.args, mailbox, stop: cold.restart?.stop ?? stop } // of two, the first tears it down
+    cold.mailbox?.changed()
     if (this._state === P.DEAD) {
       link(this, this.owner as Owner)
       this.runtime.alive++
@@ -391,7 +393,8 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   }
 
   /**
-   * Puts a message into its mailbox. Never waits. False if it is dead: the message is counted, not kept (S38, S39).
+   * Puts a message into its mailbox. Never waits. False if the mailbox is full, or the fiber dead: such a message is
+   * counted, not kept (S38, S39).
    *
    * ```ts
    * const echo = spin(function* () {
@@ -404,6 +407,13 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
    */
   send(message: M): boolean {
     return deliver(this, message)
+  }
+
+  /** The messages that wait for it; can be bounded with `cap(n)` (S38). */
+  get mailbox(): Mailbox<M> {
+    const cold = this.coldRecord()
+    if (cold.mailbox === null) cold.mailbox = new Mailbox(this)
+    return cold.mailbox
   }
 
   /**
@@ -419,7 +429,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   monitor(): void {
     const watcher = Fiber.current
     if (this._state === P.DEAD) {
-      watcher.send({ type: 'end', fiber: this, outcome: this.outcome } as FiberEnd)
+      watcher.notify({ type: 'end', fiber: this, outcome: this.outcome as Outcome<T> })
       return
     }
     const cold = this.coldRecord()
@@ -428,6 +438,11 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     const own = watcher.coldRecord()
     if (own.monitoring === null) own.monitoring = new Set()
     own.monitoring.add(this)
+  }
+
+  /** @internal A message that must not be lost because the mailbox is full. */
+  notify(end: FiberEnd): void {
+    deliver(this, end, false)
   }
 
   /** Ends what `monitor()` began. */

@@ -23,6 +23,7 @@ export {
   errorFiber,
   FiberStopped,
   isStop,
+  markReceived,
   NonErrorThrown,
   NotInFiber,
   PolyphonyError,
@@ -33,6 +34,7 @@ export {
 export { Fiber, type FiberEnd, type StopOptions } from './fiber.js'
 export { notInFiber } from './gate.js'
 export { createLocal, type Local } from './local.js'
+export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
 export {
   BaseOp,
   enteredTwice,
@@ -46,7 +48,7 @@ export {
 } from './op.js'
 export { checkGrace, checkMs, checkName, checkOptions } from './options.js'
 export type { Outcome } from './outcome.js'
-export type { Phase, State } from './phase.js'
+export { ERROR, type Phase, type State } from './phase.js'
 export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
@@ -54,13 +56,10 @@ export { scope } from './scope.js'
 export { type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
 export {
   isSuspended,
-  receive,
-  receiveAllPending,
   Snooze,
   snooze,
   suspend,
   transfer,
-  tryReceive,
 } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'

@@ -33,6 +33,19 @@ export class Ring<T> {
     return item
   }
 
+  /** The item at `index`, counted from the oldest; only when `index < size`. */
+  at(index: number): T {
+    return this.items[(this.head + index) & this.mask] as T
+  }
+
+  /** Takes out the item at `index`; costs as many steps as there are older ones. */
+  remove(index: number): void {
+    for (let i = index; i > 0; i--) {
+      this.items[(this.head + i) & this.mask] = this.items[(this.head + i - 1) & this.mask]
+    }
+    this.shift()
+  }
+
   private grow(): void {
     const items = new Array<T | undefined>((this.mask + 1) * 2).fill(undefined)
     for (let i = 0; i < this.size; i++) items[i] = this.items[(this.head + i) & this.mask]

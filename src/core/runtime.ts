@@ -39,6 +39,8 @@ export interface RuntimeStats {
   readonly turns: number
   /** Messages to dead fibers (S39). */
   readonly deadLetters: number
+  /** How often a mailbox has grown past 1,000 messages (S38). */
+  readonly crowdedMailboxes: number
   /** Idle ops refused while unwinding (S17). */
   readonly refused: number
   /** Fibers and blocks that were forced to end (S19). */
@@ -66,7 +68,7 @@ export class Runtime {
   readonly roots = new Set<Fiber>()
   main: Fiber | null = null
   alive = 0
-  readonly counts = { deadLetters: 0, refused: 0, forced: 0, abandoned: 0, reports: 0 }
+  readonly counts = { deadLetters: 0, crowdedMailboxes: 0, refused: 0, forced: 0, abandoned: 0, reports: 0 }
   /** Takes the fiber that goes next out of the queue; null: the first. For tests. */
   policy: Policy | null = null
   probe: Probe | null = null

@@ -1,4 +1,4 @@
-// The waits that only another fiber can end: suspend, transfer, receive; and snooze, which ends by itself.
+// The waits that only another fiber can end, suspend and transfer; and snooze, which ends by itself.
 // All of them are woken through the fiber, so one shared object serves every wait. (In debug mode each wait gets
 // its own, so that a forgotten yield* can be found.)
 
@@ -6,12 +6,10 @@ import { debugging, opEntered } from './debug.js'
 import { BadArgument, BadState, show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { gate, notInFiber, REFUSED } from './gate.js'
-import { BaseOp, DONE, type Op, resume, SUSPENDED, type Switchpoint, settle } from './op.js'
-import { CLOSING, DEAD, ERROR, LIVE, NONE, VALUE, WAITING } from './phase.js'
+import { BaseOp, DONE, type Op, resume, SUSPENDED, type Switchpoint } from './op.js'
+import { DEAD, ERROR, LIVE, NONE, VALUE, WAITING } from './phase.js'
 import { FiberRecord } from './record.js'
-import { Ring } from './ring.js'
 import { baton } from './runqueue.js'
-import { emit, tapped } from './tap.js'
 
 export class Snooze extends BaseOp<void> {
   // The hottest op of all has its own copy of next(): it never waits, so it needs no enter.
@@ -135,84 +133,5 @@ export function wake(fiber: Fiber, value: unknown, first: boolean): boolean {
   fiber.how = value instanceof Error ? ERROR : VALUE
   fiber.value = value
   fiber.runtime.push(fiber, first)
-  return true
-}
-
-// ---- messages
-
-class Receive extends BaseOp<any> {
-  enter(fiber: Fiber): void {
-    const mailbox = fiber._mailbox
-    if (mailbox === null || mailbox.size === 0) return
-    fiber.how = VALUE
-    fiber.value = mailbox.shift()
-  }
-  abort(): void {}
-  describe(): string {
-    return 'receive()'
-  }
-}
-;(Receive.prototype as { idle: boolean }).idle = true
-const RECEIVE = new Receive()
-
-/**
- * Waits for a message to this fiber. Messages of one sender arrive in the order they were sent (S38).
- *
- * ```ts
- * const greeter = spin(function* () {
- *   console.log(`hello ${yield* receive<string>()}`) // hello world
- * })
- * greeter.send('world')
- * yield* greeter
- * ```
- */
-export function receive<M = any>(): Op<M> {
-  return debugging ? new Receive() : RECEIVE
-}
-
-/**
- * The next message if there is one, else undefined. Never waits.
- *
- * ```ts
- * Fiber.current.send('a letter')
- * console.log(tryReceive()) // a letter
- * console.log(tryReceive()) // undefined
- * ```
- */
-export function tryReceive<M = any>(): M | undefined {
-  if (baton.fiber === null) throw notInFiber('tryReceive()')
-  const mailbox = baton.fiber._mailbox
-  return mailbox === null || mailbox.size === 0 ? undefined : (mailbox.shift() as M)
-}
-
-/**
- * All messages that are there. Never waits.
- *
- * ```ts
- * for (const n of [1, 2, 3]) Fiber.current.send(n)
- * console.log(receiveAllPending()) // [ 1, 2, 3 ]
- * console.log(receiveAllPending()) // []
- * ```
- */
-export function receiveAllPending<M = any>(): M[] {
-  if (baton.fiber === null) throw notInFiber('receiveAllPending()')
-  const found: M[] = []
-  const mailbox = baton.fiber._mailbox
-  while (mailbox !== null && mailbox.size > 0) found.push(mailbox.shift() as M)
-  return found
-}
-
-/** `fiber.send`: handed over directly if the fiber waits for it (S36), else kept in order. */
-export function deliver(fiber: Fiber<any, any>, message: unknown): boolean {
-  const restart = fiber.cold?.restart
-  if (fiber._phase >= CLOSING && restart == null) {
-    fiber.runtime.counts.deadLetters++
-    if (tapped) emit('deadLetter', fiber, message)
-    return false
-  }
-  if (restart != null) restart.mailbox.push(message)
-  else if (fiber.op instanceof Receive && fiber._state === WAITING && fiber.how === NONE)
-    settle(fiber, fiber.op, message)
-  else (fiber._mailbox ??= new Ring()).push(message)
   return true
 }

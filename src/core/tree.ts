@@ -166,7 +166,7 @@ function die(first: Fiber): void {
   for (let fiber: Fiber | null = first; fiber !== null; ) {
     if (debugging) reportFloating(fiber)
     if (tapped) emit('end', fiber)
-    fiber.cold?.ended()
+    fiber.cold?.ended(fiber.how, fiber.value)
     const owner: Owner | null = fiber.owner
     const reborn = fiber.cold !== null && fiber.cold.restart !== null && canReincarnate(fiber)
     tellMonitors(fiber, reborn)
@@ -276,7 +276,7 @@ function tellMonitors(fiber: Fiber, isReborn: boolean): void {
   if (monitors == null) return
   const outcome = makeOutcome(fiber.how, fiber.value)
   for (const monitor of monitors) {
-    monitor.send({ type: 'end', fiber, outcome })
+    monitor.notify({ type: 'end', fiber, outcome })
     if (!isReborn) monitor.cold?.monitoring?.delete(fiber) // a watcher keeps no dead fiber alive (S04)
   }
 }

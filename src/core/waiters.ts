@@ -45,11 +45,15 @@ export class Waiters<I = undefined> {
 
   /** The first in line goes on with this value. False if nobody waits. */
   handOver(value: unknown): boolean {
-    const place = this.first
-    if (place === null) return false
+    if (this.first === null) return false
+    this.give(this.first, value)
+    return true
+  }
+
+  /** This one goes on with this value. */
+  give(place: Place<I>, value: unknown): void {
     this.remove(place)
     settle(place.fiber, place.fiber.op as BaseOp<unknown>, value)
-    return true
   }
 
   /** The first in line goes on with an error. False if nobody waits. */

@@ -2,7 +2,16 @@
 
 import type { Op } from '../core/index.js'
 
-/** What the `next()` of a source gives when nothing is left. */
+/**
+ * What the `next()` of a source gives when nothing is left.
+ *
+ * ```ts
+ * const words = iterate(['one', 'two'])
+ * for (let word = yield* words.next(); word !== END; word = yield* words.next()) {
+ *   console.log(word) // one, two
+ * }
+ * ```
+ */
 export const END: unique symbol = Symbol('polyphony.END')
 
 /** Items one by one. `each(source, body)` runs a body for every one of them. */
