@@ -2,6 +2,8 @@
 
 import {
   after,
+  type Call,
+  call,
   cancelAfter,
   createLocal,
   ensure,
@@ -13,12 +15,14 @@ import {
   type Routine,
   type Running,
   receive,
+  receiveLoop,
   run,
   scope,
   shield,
   sleep,
   spin,
   suspend,
+  tryReceive,
   until,
 } from 'polyphony'
 import { expectType } from './equal.js'
@@ -134,3 +138,32 @@ declare const counter: Fiber<void, 'up' | 'down'>
 expectType<boolean>()(counter.send('up'))
 // @ts-expect-error: not a message it knows
 counter.send('sideways')
+
+// messages: typed by the fiber that takes them
+type RoomMessage =
+  | { type: 'join'; name: string }
+  | { type: 'say'; name: string; text: string }
+  | Call<'count', number>
+  | Call<{ who: string }, boolean>
+spin(function* () {
+  const room: Fiber<void, RoomMessage> = spin(function* () {
+    yield* receiveLoop((message: RoomMessage) => {
+      switch (message.type) {
+        case 'join':
+          expectType<string>()(message.name)
+          break
+        case 'call':
+          if (message.message === 'count') message.reply(1)
+      }
+    })
+  })
+  room.send({ type: 'join', name: 'ada' })
+  expectType<Op<boolean>>()(room.mailbox.push({ type: 'join', name: 'ada' }))
+  expectType<number>()(yield* call(room, 'count'))
+  expectType<boolean>()(yield* call(room, { who: 'ada' }, { timeout: 100 }))
+  expectType<any>()(yield* call(spin(half, 1), 'anything'))
+  const isText = (message: unknown): message is string => typeof message === 'string'
+  expectType<string>()(yield* receive(isText))
+  expectType<string | undefined>()(tryReceive(isText))
+  expectType<number>()(yield* receive((n: number) => n > 1))
+})

@@ -1,12 +1,15 @@
 // What must not compile: each line below an expect-error is a mistake people make.
 
 import {
+  type Call,
+  call,
   ensure,
   every,
   Fiber,
   main,
   moveOnAfter,
   type Op,
+  receiveLoop,
   run,
   scope,
   sleep,
@@ -164,3 +167,15 @@ const forged: Op<number> = {
   },
 }
 void forged
+
+// ---- messages of the wrong type
+
+spin(function* () {
+  const counter: Fiber<void, { type: 'add'; n: number } | Call<'count', number>> = spin(() => sleep(1))
+  // @ts-expect-error: no such message
+  counter.send({ type: 'remove' })
+  // @ts-expect-error: no such question
+  yield* call(counter, 'size')
+  // @ts-expect-error: an async body
+  yield* receiveLoop(async () => {})
+})
