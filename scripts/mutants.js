@@ -1430,6 +1430,56 @@ export const mutants = [
 
   // ---- raw fibers and pending work
   ...rule(
+    'S60',
+    [
+      'core/cleanup',
+      'the oldest resource goes first',
+      'let cleanup = list.pop()',
+      'let cleanup = list.reverse().pop()',
+    ],
+    [
+      'core/cleanup',
+      'forced out of one cleanup, the others are not run',
+      'if (cleanup !== undefined) continue',
+      '',
+    ],
+    ['core/cleanup', 'an error of a cleanup is lost', 'failed(error)', ''],
+    [
+      'core/cleanup',
+      'a kill does not hurry cleanups',
+      'if (stop.deadline <= runtime.now()) force(this)',
+      'if (false) force(this)',
+    ],
+    [
+      'core/cleanup',
+      'the deadline of a stop does not bound the cleanups of its fiber',
+      'if (this.stop !== null) this.hurry(this.stop)',
+      '',
+    ],
+    ['core/stop', 'a later stop does not hurry the cleanups', 'hurryCleanups(parent, stop)', ''],
+    [
+      'core/cleanup',
+      'a fiber that has let go of its resources has lost its value',
+      'fiber.value = value\n  for (const',
+      'for (const',
+    ],
+    [
+      'interop/use',
+      'a stop that strikes in use leaves the resource behind',
+      'addCleanup(innermostOwner(fiber), this.dispose)',
+      '',
+      {
+        and: [
+          [
+            'settle(fiber, this, this.resource)',
+            'addCleanup(innermostOwner(fiber), this.dispose)\n    settle(fiber, this, this.resource)',
+          ],
+        ],
+      },
+    ],
+    ['core/scope', 'a scope does not let go', 'if (this.cleanups !== null) {', 'if (false) {'],
+  ),
+  ...rule(
     'S61',
     [
       'core/block',

@@ -27,7 +27,7 @@ const GROUPS = {
       'Mailbox',
       'FiberEnd',
     ],
-    'Promises and signals': ['until', 'UntilOptions'],
+    'Promises and signals': ['until', 'UntilOptions', 'use'],
     'Switching by hand': ['snooze', 'suspend', 'transfer'],
     'Writing functions that wait': ['Op', 'Routine', 'Body', 'Switchpoint'],
     'Looking inside': [

@@ -62,7 +62,7 @@ export {
   transfer,
   tryReceive,
 } from './core/index.js'
-export { type UntilOptions, until } from './interop/index.js'
+export { type UntilOptions, until, use } from './interop/index.js'
 export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
 export { Call, call, receiveLoop, TimedOut } from './sync/index.js'
 export { after, every, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'

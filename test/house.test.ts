@@ -13,7 +13,7 @@ const TESTING = 'testing'
 
 const MAX_LINES = 300
 /** Types, imports, comments and lone brackets aside. Why not 1,500: docs/decisions/0005-size-of-the-core.md. */
-const MAX_CORE_LINES = 2800
+const MAX_CORE_LINES = 3000
 
 interface Source {
   /** From src: 'core/fiber.ts'. */
@@ -145,7 +145,7 @@ test(`no file has more than ${MAX_LINES} lines of code`, () => {
   assert.deepEqual(long, [])
 })
 
-test('the core has at most 2,550 lines of code', () => {
+test(`the core has at most ${MAX_CORE_LINES} lines of code`, () => {
   const lines = sources
     .filter(({ room }) => room === 'core')
     .reduce(

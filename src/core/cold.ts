@@ -1,5 +1,6 @@
 // What few fibers need, in one record that most never get.
 
+import type { Cleaning, Cleanup } from './cleanup.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import type { Mailbox } from './mailbox.js'
@@ -50,6 +51,9 @@ export class Cold {
   supervisor: Supervisor | null = null
   /** What this incarnation holds that nobody else can let go of: told when it ends, by its own means or not. */
   atEnd: Set<(how: number, value: unknown) => void> | null = null
+  /** What is to be done when it is over, and its outcome meanwhile (S60). */
+  cleanups: Cleanup[] | null = null
+  cleaning: Cleaning | null = null
   /** `fiber.mailbox`: the cap of its messages, and who waits for room. */
   mailbox: Mailbox<any> | null = null
   /** Locals at birth, once they have been changed. */

@@ -9,7 +9,7 @@
 import { BadYield, NotInFiber, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { type BaseOp, describe } from './op.js'
-import { BUDGET, FORCED, FORCED_YIELDS, LIVE, REQUESTED, SWALLOWS, UNWINDING } from './phase.js'
+import { BUDGET, CLOSING, FORCED, FORCED_YIELDS, LIVE, REQUESTED, SWALLOWS, UNWINDING } from './phase.js'
 import type { Region } from './region.js'
 import { force } from './stop.js'
 import { emit, tapped } from './tap.js'
@@ -114,7 +114,7 @@ function unwindingRegion(fiber: Fiber): Region | null {
 export function armDeadlines(fiber: Fiber): boolean {
   let isEnding = false
   for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
-    if (region._phase === LIVE) continue
+    if (region._phase === LIVE || region._phase === CLOSING) continue
     isEnding = true
     region.armDeadline()
   }

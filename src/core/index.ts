@@ -11,6 +11,7 @@ export {
   runBody,
   runReturned,
 } from './body.js'
+export { addCleanup } from './cleanup.js'
 export type { Supervisor } from './cold.js'
 export { debugging, opSite, userStack } from './debug.js'
 export {
@@ -53,7 +54,7 @@ export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
-export { type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
+export { innermostOwner, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
 export {
   isSuspended,
   Snooze,

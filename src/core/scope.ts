@@ -2,6 +2,7 @@
 
 import { Block, done } from './block.js'
 import type { Result, Returned } from './body.js'
+import { addCleanup, type Cleanup, Cleanups } from './cleanup.js'
 import { isStop, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { isForced } from './gate.js'
@@ -40,6 +41,8 @@ export class Scope<T> extends Block<T> {
   private value: unknown = undefined
   /** What went wrong, in order: the first is thrown, the others are suppressed (S23). */
   private failures: unknown[] = []
+  /** @internal What is to be done when the children are gone (S60). */
+  cleanups: Cleanup[] | null = null
   /** The stop of an outer region that passed through. */
   private passing: Stop | null = null
 
@@ -63,6 +66,7 @@ export class Scope<T> extends Block<T> {
     this.stage = BODY
     this.gone = null
     this.failures = []
+    this.cleanups = null
     this.passing = null
   }
 
@@ -116,6 +120,11 @@ export class Scope<T> extends Block<T> {
       if (!isForced(fiber)) return this.wait((this.gone = new ChildrenGone(this)))
       this.handOver(fiber)
     }
+    if (this.cleanups !== null) {
+      const list = this.cleanups
+      this.cleanups = null
+      return this.wait(new Cleanups(list, (error) => this.failures.push(error)))
+    }
     const { passing, failures, value } = this
     this.leave()
     const [first, ...others] = failures
@@ -142,6 +151,7 @@ export class Scope<T> extends Block<T> {
     const fiber = this.fiber as Fiber
     this.handOver(fiber)
     for (const failure of this.failures) queueError(fiber, failure, true)
+    for (const cleanup of this.cleanups ?? []) addCleanup(fiber, cleanup)
     super.abandon()
   }
 }

@@ -107,7 +107,7 @@ function spawn(
 }
 
 /** A fiber spun inside a `scope` belongs to that scope. */
-function innermostOwner(fiber: Fiber): Owner {
+export function innermostOwner(fiber: Fiber): Owner {
   let region = fiber.innermost
   while (!region.isOwner) region = region.outer as Region
   return region as Owner

@@ -1,6 +1,7 @@
 // The stop ladder (S15-S21): ask, throw once, let cleanup wait until the deadline, then force, then abandon.
 // This file asks and forces; the throwing is done at switchpoints (gate), the abandoning by step.
 
+import { hurryCleanups } from './cleanup.js'
 import type { Cold } from './cold.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
@@ -31,10 +32,11 @@ export function requestStop(fiber: Fiber, stop: Stop): void {
   } else if (fiber._phase === CLOSING) tightenChildren(fiber, stop)
 }
 
-/** The body is over, its children are dying: they may have to hurry. A list, not recursion: trees may be deep. */
+/** The body is over, its children are dying or its cleanups run: they may have to hurry. A list, not recursion: trees may be deep. */
 function tightenChildren(fiber: Fiber, stop: Stop): void {
   const closing = [fiber]
   for (let parent = closing.pop(); parent !== undefined; parent = closing.pop()) {
+    hurryCleanups(parent, stop)
     for (const child of listChildren(parent)) {
       if (child._phase === CLOSING) closing.push(child)
       else requestStop(child, stop)

@@ -4,6 +4,7 @@
 //
 // A fiber is dead when its body has ended and all its children are dead (S01).
 
+import { endCleanups, startCleanups } from './cleanup.js'
 import { debugging, floatingOps, lengthenStack, opSite } from './debug.js'
 import {
   carries,
@@ -85,6 +86,14 @@ export function unobserve(fiber: Fiber, observer: Observer): void {
 
 /** The body is over, one way or another. Decides the outcome, then stops the children (S02). */
 export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
+  if (fiber._phase === CLOSING) {
+    // Its cleanups, rather.
+    fiber.generator = null
+    fiber.abandonInside()
+    endCleanups(fiber)
+    die(fiber)
+    return
+  }
   const unwound = fiber._phase === UNWINDING || fiber._phase === FORCED
   if (how === ERROR) {
     if (unwound && carries(value, fiber.stopSignal)) how = STOPPED
@@ -122,7 +131,7 @@ function foreignStop(fiber: Fiber, stop: Stop): FiberStopped {
 }
 
 /** An error that arrives when the body is over: it becomes the outcome, or is kept beside the one that is (S22, S27). */
-function foldError(fiber: Fiber, error: unknown): void {
+export function foldError(fiber: Fiber, error: unknown): void {
   if (fiber.how !== ERROR) {
     fiber.how = ERROR
     fiber.value = error
@@ -164,6 +173,7 @@ export function listChildren(owner: Owner): Fiber[] {
 /** The last child is gone and the body is over. A loop, never recursion: trees may be deep. */
 function die(first: Fiber): void {
   for (let fiber: Fiber | null = first; fiber !== null; ) {
+    if (fiber.cold !== null && startCleanups(fiber)) return
     if (debugging) reportFloating(fiber)
     if (tapped) emit('end', fiber)
     fiber.cold?.ended(fiber.how, fiber.value)
