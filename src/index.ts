@@ -4,7 +4,7 @@
 //             Read op (what a wait is), step (running a fiber), gate and stop (signals), tree (ends), in this order.
 //   view/     the live tree as data and as text
 //   time/     sleep, after, every, throttled loops
-//   sync/     what fibers share: messages
+//   sync/     what fibers share: messages, queues, locks, conditions, events
 //   interop/  promises
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
 //   io/       standard input ('polyphony/io')
@@ -64,6 +64,29 @@ export {
 } from './core/index.js'
 export { type UntilOptions, until, use } from './interop/index.js'
 export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
-export { Call, call, receiveLoop, TimedOut } from './sync/index.js'
+export {
+  Call,
+  Condition,
+  type ConditionStats,
+  call,
+  END,
+  Event,
+  type EventOptions,
+  type EventStats,
+  type Iterates,
+  Mutex,
+  type MutexOptions,
+  type MutexStats,
+  Queue,
+  QueueClosed,
+  type QueueOptions,
+  type QueueStats,
+  receiveLoop,
+  Semaphore,
+  type SemaphoreOptions,
+  type SemaphoreStats,
+  type Source,
+  TimedOut,
+} from './sync/index.js'
 export { after, every, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'
 export type { FiberView } from './view/index.js'

@@ -14,14 +14,15 @@ export interface Backend {
   rest(nextTimer: number): void
   /** The number of ops that hold the process (S64) went from 0 to 1 or back. */
   hold(held: boolean): void
-  /** Something that must not pass silently: a swallowed stop, an abandoned fiber, an error nobody observed. */
+  /** Something that must not pass silently: a swallowed stop, an abandoned fiber, an error nobody observed,
+   * a lock whose holder is dead. */
   report(report: Report): void
 }
 
 /** A thing that happened which the program should hear about. */
 export interface Report {
   /** What it is about. */
-  readonly kind: 'forced' | 'abandoned' | 'unobserved' | 'uncaught' | 'slow' | 'floating'
+  readonly kind: 'forced' | 'abandoned' | 'unobserved' | 'uncaught' | 'slow' | 'floating' | 'held'
   /** A sentence for people. */
   readonly message: string
   /** The error, if it is about one. */

@@ -4,16 +4,22 @@ export type { Backend, Report } from './backend.js'
 export {
   type Body,
   checkBody,
+  isGenerator,
+  isPlainGenerator,
   nameOf,
+  nextOf,
   type Result,
   type Returned,
   repeatable,
+  returnOf,
   runBody,
+  runnerOf,
   runReturned,
+  throwOf,
 } from './body.js'
 export { addCleanup } from './cleanup.js'
 export type { Supervisor } from './cold.js'
-export { debugging, opSite, userStack } from './debug.js'
+export { debugging, opEntered, opSite, rememberOp, userStack } from './debug.js'
 export {
   BadArgument,
   BadState,
@@ -49,7 +55,7 @@ export {
 } from './op.js'
 export { checkGrace, checkMs, checkName, checkOptions } from './options.js'
 export type { Outcome } from './outcome.js'
-export { ERROR, type Phase, type State } from './phase.js'
+export { ABORTING, ERROR, type Phase, type State } from './phase.js'
 export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
@@ -65,4 +71,4 @@ export {
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
 export type { TimerNode } from './timers.js'
-export { Waiters } from './waiters.js'
+export { Place, Waiters } from './waiters.js'

@@ -53,4 +53,22 @@ export class Ring<T> {
     this.mask = items.length - 1
     this.head = 0
   }
+
+  /** Puts an item before the oldest. */
+  unshift(item: T): void {
+    if (this.size > this.mask) this.grow()
+    this.head = (this.head - 1) & this.mask
+    this.items[this.head] = item
+    this.size++
+  }
+
+  /** Takes out the oldest item that is this one. False if there is none. Looks at all of them. */
+  delete(item: T): boolean {
+    for (let i = 0; i < this.size; i++) {
+      if (!Object.is(this.at(i), item)) continue
+      this.remove(i)
+      return true
+    }
+    return false
+  }
 }

@@ -4,7 +4,7 @@
 //
 // Whoever has something to give hands it to the first in line as the answer of its wait (S36). A fiber that is taken
 // out of its wait leaves its place, and nobody else loses theirs. Ops that wait in line need no state of their own,
-// so a primitive can have one op for all who wait.
+// so a primitive can have one op for all who wait. Async code has no fiber: it waits in a place of its own kind (`add`).
 
 import type { Fiber } from './fiber.js'
 import { type BaseOp, fail, settle } from './op.js'
@@ -14,9 +14,21 @@ export class Place<I> {
   before: Place<I> | null = null
   after: Place<I> | null = null
   constructor(
-    readonly fiber: Fiber<any, any>,
+    /** Null only in places that answer in another way. */
+    readonly fiber: Fiber<any, any> | null,
     readonly item: I,
   ) {}
+
+  /** What it waited for has come. */
+  give(value: unknown): void {
+    const fiber = this.fiber as Fiber
+    settle(fiber, fiber.op as BaseOp<unknown>, value)
+  }
+  /** What it waited for cannot come any more. */
+  refuse(error: unknown): void {
+    const fiber = this.fiber as Fiber
+    fail(fiber, fiber.op as BaseOp<unknown>, error)
+  }
 }
 
 export class Waiters<I = undefined> {
@@ -28,6 +40,11 @@ export class Waiters<I = undefined> {
   join(fiber: Fiber<any, any>, item: I): void {
     const place = new Place(fiber, item)
     fiber.value = place
+    this.add(place)
+  }
+
+  /** For whoever makes their own place. */
+  add(place: Place<I>): void {
     place.before = this.last
     if (this.last === null) this.first = place
     else this.last.after = place
@@ -53,7 +70,7 @@ export class Waiters<I = undefined> {
   /** This one goes on with this value. */
   give(place: Place<I>, value: unknown): void {
     this.remove(place)
-    settle(place.fiber, place.fiber.op as BaseOp<unknown>, value)
+    place.give(value)
   }
 
   /** The first in line goes on with an error. False if nobody waits. */
@@ -61,7 +78,7 @@ export class Waiters<I = undefined> {
     const place = this.first
     if (place === null) return false
     this.remove(place)
-    fail(place.fiber, place.fiber.op as BaseOp<unknown>, error)
+    place.refuse(error)
     return true
   }
 
@@ -70,7 +87,8 @@ export class Waiters<I = undefined> {
     for (let place = this.first; place !== null; place = place.after) yield place
   }
 
-  private remove(place: Place<I>): void {
+  /** Takes a place out of the line; it must be in it. */
+  remove(place: Place<I>): void {
     const { before, after } = place
     if (before === null) this.first = after
     else before.after = after
