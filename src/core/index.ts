@@ -44,8 +44,10 @@ export { createLocal, type Local } from './local.js'
 export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
 export {
   BaseOp,
+  doneIn,
   enteredTwice,
   fail,
+  freePass,
   LATER,
   LateOp,
   type Op,

@@ -30,6 +30,8 @@ export interface Holdable<H> {
   readonly taking: BaseOp<H>
   /** Called in the fiber that holds it. */
   giveBack(held: H): void
+  /** The call, for messages: `mutex.synchronize()`. Made once, since making text costs as much as locking. */
+  readonly where: string
 }
 
 const NEXT = 0
@@ -53,14 +55,13 @@ export class Holding<T, H = void> implements Op<T>, Iterator<Switchpoint, T, unk
   constructor(
     private readonly what: Holdable<H>,
     private readonly body: (held: H) => unknown,
-    private readonly where: string,
   ) {
-    checkBody(body, where)
+    checkBody(body, what.where)
     if (debugging) rememberOp(this, baton.fiber)
   }
 
   describe(): string {
-    return this.where
+    return this.what.where
   }
 
   [Symbol.iterator](): this {
@@ -94,7 +95,7 @@ export class Holding<T, H = void> implements Op<T>, Iterator<Switchpoint, T, unk
   }
 
   private begin(): void {
-    if (baton.fiber === null) throw notInFiber(this.where)
+    if (baton.fiber === null) throw notInFiber(this.what.where)
     if (debugging) opEntered(this)
     this.fiber = baton.fiber
     this.stage = TAKING

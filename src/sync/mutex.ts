@@ -12,12 +12,15 @@ import {
   checkName,
   checkOptions,
   debugging,
+  doneIn,
   type Fiber,
+  freePass,
   notInFiber,
   type Op,
   type Place,
   type Result,
   type Returned,
+  type Switchpoint,
   settle,
   Waiters,
 } from '../core/index.js'
@@ -54,6 +57,10 @@ class Lock extends BaseOp<void> {
   constructor(private readonly mutex: Mutex) {
     super()
   }
+  override next(): IteratorResult<Switchpoint, void> {
+    const fiber = freePass()
+    return fiber !== null && this.mutex.takeFree(fiber) ? doneIn(fiber, undefined) : super.next()
+  }
   enter(fiber: Fiber): void {
     if (this.mutex.claim(fiber, ONCE)) settle(fiber, this, undefined)
   }
@@ -89,6 +96,7 @@ export class Mutex {
   /** What messages call it. */
   readonly name: string
   /** @internal */ readonly taking: Lock
+  /** @internal */ readonly where: string
   private owner: Fiber | null = null
   /** Which life of the owner has locked it. */
   private incarnation = 0
@@ -106,6 +114,7 @@ export class Mutex {
     checkName(name, 'new Mutex()')
     this.name = name ?? 'mutex'
     this.taking = new Lock(this)
+    this.where = `${this.name}.synchronize()`
   }
 
   /**
@@ -118,7 +127,7 @@ export class Mutex {
    * ```
    */
   synchronize<R>(body: () => Returned<R>): Op<Result<R>> {
-    return new Holding<Result<R>>(this, body, `${this.name}.synchronize()`)
+    return new Holding<Result<R>>(this, body)
   }
 
   /** Waits until nobody else holds it. Unlock it in a `finally`; `synchronize` does that for you. */
@@ -186,6 +195,13 @@ export class Mutex {
     this.unlock()
   }
 
+  /** @internal Gives the mutex to a fiber if nobody has it. */
+  takeFree(fiber: Fiber): boolean {
+    if (this.owner !== null) return false
+    this.give(fiber, 1)
+    return true
+  }
+
   /** @internal Gives the mutex to a fiber. False: it stands in line now. */
   claim(fiber: Fiber, claim: Claim): boolean {
     const { owner } = this
@@ -202,7 +218,7 @@ export class Mutex {
         return false
       }
     }
-    this.give(fiber, claim)
+    this.give(fiber, claim.depth)
     return true
   }
 
@@ -250,7 +266,7 @@ export class Mutex {
     return !owner.isOpen || this.incarnation !== owner.incarnation
   }
 
-  private give(fiber: Fiber, { depth }: Claim): void {
+  private give(fiber: Fiber, depth: number): void {
     this.owner = fiber
     this.incarnation = fiber.incarnation
     this.depth = depth
@@ -266,7 +282,7 @@ export class Mutex {
       this.depth = 0
       return
     }
-    this.give(next.fiber as Fiber, next.item)
+    this.give(next.fiber as Fiber, next.item.depth)
     this.line.handOver(next.item.answer)
     if (this.line.size > 0) this.watch()
   }

@@ -10,10 +10,13 @@ import {
   checkName,
   checkOptions,
   debugging,
+  doneIn,
   type Fiber,
+  freePass,
   type Op,
   type Result,
   type Returned,
+  type Switchpoint,
   settle,
   show,
   Waiters,
@@ -45,6 +48,10 @@ export interface SemaphoreStats {
 class Acquire extends BaseOp<void> {
   constructor(private readonly semaphore: Semaphore) {
     super()
+  }
+  override next(): IteratorResult<Switchpoint, void> {
+    const fiber = freePass()
+    return fiber !== null && this.semaphore.tryAcquire() ? doneIn(fiber, undefined) : super.next()
   }
   enter(fiber: Fiber): void {
     if (this.semaphore.tryAcquire()) settle(fiber, this, undefined)
@@ -91,6 +98,7 @@ export class Semaphore {
   /** What messages call it. */
   readonly name: string
   /** @internal */ readonly taking: Acquire
+  /** @internal */ readonly where: string
   private _limit: number
   private used = 0
   private readonly line = new Waiters()
@@ -103,6 +111,7 @@ export class Semaphore {
     this._limit = checkLimit(limit, 'the limit of a semaphore')
     this.name = name ?? 'semaphore'
     this.taking = new Acquire(this)
+    this.where = `${this.name}.acquire()`
   }
 
   /**
@@ -118,7 +127,7 @@ export class Semaphore {
   acquire(): Op<void>
   acquire<R>(body: () => Returned<R>): Op<Result<R>>
   acquire(...args: [body?: () => any]): Op<any> {
-    if (args.length > 0) return new Holding(this, args[0] as () => any, `${this.name}.acquire()`)
+    if (args.length > 0) return new Holding(this, args[0] as () => any)
     return debugging ? new Acquire(this) : this.taking
   }
 
