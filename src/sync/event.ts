@@ -43,6 +43,11 @@ class Await<T> extends BaseOp<T> {
   describe(): string {
     return 'event.await()'
   }
+  /** It has got the signal, and was iterated by hand (S69). */
+  override late(value: unknown, fiber: Fiber): void {
+    super.late(value, fiber)
+    this.event.putBack(value as T)
+  }
 }
 
 /**
@@ -137,5 +142,11 @@ export class Event<T = void> {
     const value = this.value as T
     if (!this.isLatch) this.reset()
     return value
+  }
+  /** @internal Nobody has heard of it after all; a later signal outweighs it. */
+  putBack(value: T): void {
+    if (this.signaled) return
+    this.signaled = true
+    this.value = value
   }
 }

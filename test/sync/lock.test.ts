@@ -1,0 +1,33 @@
+// The shared suite of locks, against the locks of this room.
+
+import { Mutex, Semaphore } from 'polyphony'
+import { type ALock, aLock } from '../shared/lock.js'
+
+function mutexLock(): ALock {
+  const mutex = new Mutex()
+  return {
+    hold: (body) => mutex.synchronize(body),
+    get isFree() {
+      return !mutex.isLocked
+    },
+    get waiting() {
+      return mutex.waiting
+    },
+  }
+}
+
+function semaphoreLock(): ALock {
+  const semaphore = new Semaphore(1)
+  return {
+    hold: (body) => semaphore.acquire(body),
+    get isFree() {
+      return semaphore.available === 1
+    },
+    get waiting() {
+      return semaphore.waiting
+    },
+  }
+}
+
+aLock('a mutex', mutexLock)
+aLock('a semaphore of 1', semaphoreLock)
