@@ -64,6 +64,12 @@ export function opEntered(op: Described): void {
   makers.get(op)?.delete(op)
 }
 
+/** An op that serves many waits is not one that somebody forgot to wait for. */
+export function shared<O extends Described>(op: O): O {
+  if (debugging) opEntered(op)
+  return op
+}
+
 export function opSite(op: object): string | undefined {
   return opSites.get(op)
 }

@@ -9,6 +9,7 @@ import {
   type Fiber,
   type Op,
   settle,
+  shared,
   show,
   Waiters,
 } from '../core/index.js'
@@ -77,7 +78,7 @@ export class Event<T = void> {
       throw new BadArgument(`latch of new Event() is true or false, got ${show(latch)}`)
     }
     this.isLatch = latch
-    this.waiter = new Await(this)
+    this.waiter = shared(new Await(this))
   }
 
   /** Waits for the signal, and returns its value. */

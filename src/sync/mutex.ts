@@ -22,6 +22,7 @@ import {
   type Returned,
   type Switchpoint,
   settle,
+  shared,
   Waiters,
 } from '../core/index.js'
 import { Holding } from './holding.js'
@@ -113,7 +114,7 @@ export class Mutex {
     const { name } = checkOptions(options, ['name'], 'new Mutex()')
     checkName(name, 'new Mutex()')
     this.name = name ?? 'mutex'
-    this.taking = new Lock(this)
+    this.taking = shared(new Lock(this))
     this.where = `${this.name}.synchronize()`
   }
 

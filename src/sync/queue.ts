@@ -15,6 +15,7 @@ import {
   type Op,
   Ring,
   settle,
+  shared,
   show,
   Waiters,
 } from '../core/index.js'
@@ -142,8 +143,8 @@ export class Queue<T> implements Iterates<T> {
     checkName(name, 'new Queue()')
     this._capacity = checkCapacity(capacity)
     this.name = name ?? 'queue'
-    this.shiftOp = new Shift(this, undefined)
-    this.nextOp = new Shift(this, END)
+    this.shiftOp = shared(new Shift(this, undefined))
+    this.nextOp = shared(new Shift(this, END))
   }
 
   // ---- in

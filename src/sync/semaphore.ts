@@ -18,6 +18,7 @@ import {
   type Returned,
   type Switchpoint,
   settle,
+  shared,
   show,
   Waiters,
 } from '../core/index.js'
@@ -110,13 +111,12 @@ export class Semaphore {
     checkName(name, 'new Semaphore()')
     this._limit = checkLimit(limit, 'the limit of a semaphore')
     this.name = name ?? 'semaphore'
-    this.taking = new Acquire(this)
+    this.taking = shared(new Acquire(this))
     this.where = `${this.name}.acquire()`
   }
 
   /**
-   * Waits for a permit. With a body: runs it, and releases the permit whatever way the body ends.
-   * Without: `release()` it in a `finally`.
+   * Waits for a permit, runs the body, and releases the permit whatever way the body ends.
    *
    * ```ts
    * const semaphore = new Semaphore(1)
@@ -124,8 +124,9 @@ export class Semaphore {
    * console.log(semaphore.available) // 1
    * ```
    */
-  acquire(): Op<void>
   acquire<R>(body: () => Returned<R>): Op<Result<R>>
+  /** Waits for a permit. Release it in a `finally`; with a body that is done for you. */
+  acquire(): Op<void>
   acquire(...args: [body?: () => any]): Op<any> {
     if (args.length > 0) return new Holding(this, args[0] as () => any)
     return debugging ? new Acquire(this) : this.taking

@@ -23,6 +23,32 @@ describe('the ring', () => {
     }
   })
 
+  it('does what an array does also when items are put in front and taken out of the middle', () => {
+    for (let seed = 1; seed <= 200; seed++) {
+      const next = random(seed)
+      const ring = new Ring<number>(2)
+      const model: number[] = []
+      for (let step = 0; step < 300; step++) {
+        const what = next()
+        if (what < 0.3) {
+          ring.push(step % 7)
+          model.push(step % 7)
+        } else if (what < 0.6) {
+          ring.unshift(step % 7)
+          model.unshift(step % 7)
+        } else if (what < 0.8) {
+          const index = model.indexOf(step % 5)
+          if (index >= 0) model.splice(index, 1)
+          assert.equal(ring.delete(step % 5), index >= 0)
+        } else if (model.length > 0) assert.equal(ring.shift(), model.shift(), `seed ${seed}, step ${step}`)
+        assert.deepEqual(
+          model,
+          Array.from({ length: ring.size }, (_, i) => ring.at(i)),
+        )
+      }
+    }
+  })
+
   it('keeps nothing that was taken out', () => {
     const ring = new Ring<object>(4)
     for (let i = 0; i < 3; i++) ring.push({})
