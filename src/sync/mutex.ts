@@ -214,7 +214,6 @@ export class Mutex {
       if (this.isGone(owner)) this.takeFrom(owner)
       if (this.owner !== null) {
         this.line.join(fiber, claim)
-        this.waited++
         this.watch()
         return false
       }
@@ -284,6 +283,7 @@ export class Mutex {
       return
     }
     this.give(next.fiber as Fiber, next.item.depth)
+    this.waited++
     this.line.handOver(next.item.answer)
     if (this.line.size > 0) this.watch()
   }

@@ -198,7 +198,6 @@ export class Semaphore {
   /** @internal */
   join(fiber: Fiber): void {
     this.line.join(fiber, undefined)
-    this.waited++
   }
   /** @internal */
   leave(fiber: Fiber): void {
@@ -206,6 +205,9 @@ export class Semaphore {
   }
 
   private admit(): void {
-    while (this.line.size > 0 && this.tryAcquire()) this.line.handOver(undefined)
+    while (this.line.size > 0 && this.tryAcquire()) {
+      this.waited++
+      this.line.handOver(undefined)
+    }
   }
 }

@@ -157,9 +157,11 @@ describe('the semaphore', () => {
         available: 0,
         waiting: 1,
         acquired: 2,
-        waited: 1,
+        waited: 0,
       })
-      yield* waiter.stop()
+      semaphore.release()
+      assert.equal(semaphore.stats().waited, 1)
+      yield* waiter
       assert.equal(semaphore.waiting, 0)
     }))
 
