@@ -93,6 +93,10 @@ export abstract class FiberRecord extends Region {
   get isOpen(): boolean {
     return this._phase < CLOSING
   }
+  /** @internal Whether code of its own will run in it: its body, or what `use` has left to be done. */
+  get willRun(): boolean {
+    return this.isOpen || (this.cold !== null && (this.cold.cleanups !== null || this.cold.cleaning !== null))
+  }
   /** @internal */
   get isUnstarted(): boolean {
     return this.generator === null && this.op === null && this._phase < CLOSING

@@ -263,7 +263,7 @@ export class Mutex {
 
   /** Whether the life in which this owner locked it is over. */
   private isGone(owner: Fiber): boolean {
-    return !owner.isOpen || this.incarnation !== owner.incarnation
+    return !owner.willRun || this.incarnation !== owner.incarnation
   }
 
   private give(fiber: Fiber, depth: number): void {

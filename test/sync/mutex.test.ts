@@ -14,6 +14,7 @@ import {
   snooze,
   spin,
   suspend,
+  use,
 } from 'polyphony'
 import { raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
@@ -358,4 +359,22 @@ describe('the mutex', () => {
     stopEverywhere(everyone, { check })
     raiseEverywhere(everyone, { check })
   })
+
+  it('S60 a fiber whose body is over still holds it until its cleanups have unlocked it', () =>
+    virtual(function* () {
+      const mutex = new Mutex()
+      const log: string[] = []
+      spin(function* () {
+        yield* mutex.lock()
+        yield* use(mutex, function* () {
+          yield* sleep(10)
+          log.push('unlocks')
+          mutex.unlock()
+        })
+      })
+      yield* sleep(5)
+      assert.equal(mutex.isLocked, true)
+      yield* mutex.synchronize(() => log.push('locked'))
+      assert.deepEqual(log, ['unlocks', 'locked'])
+    }))
 })
