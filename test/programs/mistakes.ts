@@ -1,0 +1,69 @@
+// Makes the mistakes that the guides warn of, one after another, and prints what people read then:
+// errors to stdout, reports to stderr. test/docs.test.ts compares it with the sentences in docs/guides.
+
+import { Fiber, type Op, receive, run, sleep, spin, until } from 'polyphony'
+import { explore, sequence, virtual } from 'polyphony/testing'
+
+const mistakes: (() => Op<unknown> | unknown)[] = [
+  function* swallowsItsStop() {
+    const server = spin('server', function* () {
+      for (;;) {
+        try {
+          yield* receive()
+        } catch {}
+      }
+    })
+    yield* sleep(1)
+    yield* server.stop()
+  },
+  function* cleanupHangs() {
+    const slow = spin('slow', function* () {
+      try {
+        yield* sleep()
+      } finally {
+        yield* sleep(60_000)
+      }
+    })
+    yield* sleep(1)
+    yield* slow.stop(undefined, { grace: 1 })
+  },
+  function* awaitsAStopped() {
+    const worker = spin('worker', () => sleep())
+    worker.stop()
+    yield* worker
+  },
+  function* nobodyAwaits() {
+    spin({ name: 'ping', link: false }, () => {
+      throw new Error('ping failed')
+    })
+    yield* sleep(1)
+  },
+  function* throwsAString() {
+    yield* spin('parser', function* () {
+      throw 'oops'
+    })
+  },
+  function* circle() {
+    const main = Fiber.current
+    yield* spin('worker', () => main)
+  },
+  () => until(virtual(() => receive())), // nobody will ever send anything
+  () =>
+    until(
+      virtual(() => {
+        Fiber.outOfBand(() => sleep(1000)) // belongs to nobody, so nobody stops it
+      }),
+    ),
+  () => explore(() => until(Promise.resolve())),
+  function* passesAPointTwice() {
+    const at = sequence(2)
+    yield* Fiber.await(
+      spin(() => at(0)),
+      spin(() => at(0)),
+    )
+  },
+]
+
+for (const mistake of mistakes) {
+  await run(mistake, { name: 'main' }).catch((error) => console.log(`${error.name}: ${error.message}`))
+}
