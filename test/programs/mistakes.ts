@@ -62,7 +62,41 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
       spin(() => at(0)),
     )
   },
+  notAnOp(() => sleep(10)),
+  notAnOp(() => Promise.resolve()),
+  () => spin(work() as any),
+  () => spin(async function load() {} as any),
+  () => spin('page', () => Promise.resolve() as any),
+  function* outsideAnyFiber() {
+    yield* until(new Promise((_, reject) => setTimeout(() => attempt(() => spin(work)).catch(reject))))
+  },
+  function* oneOpForTwo() {
+    const op = sleep(1)
+    yield* Fiber.await(
+      spin('first', () => op),
+      spin('second', () => op),
+    )
+  },
+  () => {
+    const [nothing] = sleep(10)
+    return nothing
+  },
 ]
+
+function* work() {
+  yield* sleep(1)
+}
+
+/** A body that yields something without the star. */
+function notAnOp(make: () => unknown): () => Op<unknown> {
+  return function* () {
+    yield make()
+  } as () => any
+}
+
+async function attempt(what: () => unknown): Promise<unknown> {
+  return what()
+}
 
 for (const mistake of mistakes) {
   await run(mistake, { name: 'main' }).catch((error) => console.log(`${error.name}: ${error.message}`))
