@@ -79,7 +79,7 @@ test('the sentences that the guides say you will read are those that you read', 
           .split('## Mistakes')[1]
           ?.match(/^\|.*$/gm) ?? [],
     )
-    .flatMap((row) => [...(row.split(' | ').at(-1) ?? '').matchAll(/`([^`]{30,})`/g)])
+    .flatMap((row) => [...(row.split(' | ').at(-1) ?? '').matchAll(/`(\w+: [^`]{20,})`/g)])
     .map(([, sentence = '']) => sentence)
   assert.ok(sentences.length >= 5)
   const read = (await runProgram(join(root, 'build/test/programs/mistakes.js'))).split('\n')

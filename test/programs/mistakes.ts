@@ -1,7 +1,7 @@
 // Makes the mistakes that the guides warn of, one after another, and prints what people read then:
 // errors to stdout, reports to stderr. test/docs.test.ts compares it with the sentences in docs/guides.
 
-import { Fiber, type Op, receive, run, sleep, spin, until } from 'polyphony'
+import { call, Fiber, type Op, receive, run, sleep, spin, until } from 'polyphony'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
 const mistakes: (() => Op<unknown> | unknown)[] = [
@@ -81,6 +81,31 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
     const [nothing] = sleep(10)
     return nothing
   },
+  function* callsADead() {
+    const clerk = spin('clerk', () => {})
+    yield* clerk
+    yield* call(clerk, 'how many?')
+  },
+  function* endsWithoutAnAnswer() {
+    yield* call(
+      spin('clerk', () => receive()),
+      'how many?',
+    )
+  },
+  () =>
+    call(
+      spin('deaf', () => sleep()),
+      'hello?',
+      { timeout: 50 },
+    ),
+  () => call(Fiber.current, 'who am I?'),
+  function* fillsItsOwnMailbox() {
+    const { mailbox } = Fiber.current
+    mailbox.cap(1)
+    yield* mailbox.push('one')
+    yield* mailbox.push('two')
+  },
+  () => Fiber.current.mailbox.cap(0),
 ]
 
 function* work() {
