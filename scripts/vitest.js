@@ -13,7 +13,8 @@ const vitest = join(home, 'node_modules/vitest/vitest.mjs')
 if (!existsSync(vitest))
   execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: home, stdio: 'inherit' })
 const link = join(home, 'node_modules/polyphony')
-if (!existsSync(link)) symlinkSync(resolve('.'), link, 'junction')
+rmSync(link, { recursive: true, force: true }) // of a link, only the link
+symlinkSync(resolve('.'), link, 'junction')
 
 const tests = join(home, 'build')
 rmSync(tests, { recursive: true, force: true })
