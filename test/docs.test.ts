@@ -1,7 +1,7 @@
 // Runs the programs in the documents and compares what they print.
 //
 // A ```ts block that begins with an import is a program; other ```ts blocks are fragments and are not run.
-// A ```js block is a program for plain Node. The ```text block that follows, if any, is what must come out:
+// A ```js block is a program for plain Node, and one that imports vitest is left to scripts/vitest.js. The ```text block that follows, if any, is what must come out:
 // stdout, then stderr, then "exit code N" unless that is 0. Each is given two lines to read: hello, world. All programs are type-checked with the suite's settings.
 
 import assert from 'node:assert/strict'
@@ -70,6 +70,25 @@ test('the files that the documents name are there', () => {
   }
 })
 
+test('the sentences that the guides say you will read are those that you read', async () => {
+  const sentences = documents()
+    .filter((document) => document.startsWith(join('docs', 'guides')))
+    .flatMap(
+      (document) =>
+        prose(document)
+          .split('## Mistakes')[1]
+          ?.match(/^\|.*$/gm) ?? [],
+    )
+    .flatMap((row) => [...(row.split(' | ').at(-1) ?? '').matchAll(/`(\w+: [^`]{20,})`/g)])
+    .map(([, sentence = '']) => sentence)
+  assert.ok(sentences.length >= 5)
+  const read = (await runProgram(join(root, 'build/test/programs/mistakes.js'))).split('\n')
+  assert.deepEqual(
+    sentences.filter((sentence) => !read.includes(sentence)),
+    [],
+  )
+})
+
 /** A document without its code. */
 function prose(document: string): string {
   return readFileSync(join(root, document), 'utf8').replaceAll(/^```.*?^```$/gms, '')
@@ -97,6 +116,7 @@ function extract(document: string): Program[] {
   const found: Program[] = []
   for (const [all, language, code = '', expected] of blocks) {
     if (language === 'ts' && !code.startsWith('import ')) continue
+    if (code.includes(" from 'vitest'")) continue
     const line = text.slice(0, text.indexOf(all)).split('\n').length
     const name = `${document.replaceAll(/\W+/g, '-')}-${line}`
     const [source, file] =

@@ -17,6 +17,7 @@ const wrong: [command: string, said: RegExp][] = [
   ['scripts/seeds.js 0', /whole number from 1 up, not '0'/],
   ['scripts/seeds.js 1 2', /'2'; allowed: .*\[number of seeds\]/],
   ['scripts/newest.js --no-such', /'--no-such'; allowed: .*\[word/],
+  ['scripts/vitest.js anything', /'anything'; allowed: npm run test:vitest/],
   ['scripts/pack.js anything', /'anything'; allowed: .*no arguments/],
   ['scripts/example.js no-such', /one of: .*counter, /],
   ['scripts/reference.js --no-such', /'--no-such'; allowed: .*--check/],

@@ -1,0 +1,128 @@
+// Makes the mistakes that the guides warn of, one after another, and prints what people read then:
+// errors to stdout, reports to stderr. test/docs.test.ts compares it with the sentences in docs/guides.
+
+import { call, Fiber, type Op, receive, run, sleep, spin, until } from 'polyphony'
+import { explore, sequence, virtual } from 'polyphony/testing'
+
+const mistakes: (() => Op<unknown> | unknown)[] = [
+  function* swallowsItsStop() {
+    const server = spin('server', function* () {
+      for (;;) {
+        try {
+          yield* receive()
+        } catch {}
+      }
+    })
+    yield* sleep(1)
+    yield* server.stop()
+  },
+  function* cleanupHangs() {
+    const slow = spin('slow', function* () {
+      try {
+        yield* sleep()
+      } finally {
+        yield* sleep(60_000)
+      }
+    })
+    yield* sleep(1)
+    yield* slow.stop(undefined, { grace: 1 })
+  },
+  function* awaitsAStopped() {
+    const worker = spin('worker', () => sleep())
+    worker.stop()
+    yield* worker
+  },
+  function* nobodyAwaits() {
+    spin({ name: 'ping', link: false }, () => {
+      throw new Error('ping failed')
+    })
+    yield* sleep(1)
+  },
+  function* throwsAString() {
+    yield* spin('parser', function* () {
+      throw 'oops'
+    })
+  },
+  function* circle() {
+    const main = Fiber.current
+    yield* spin('worker', () => main)
+  },
+  () => until(virtual(() => receive())), // nobody will ever send anything
+  () =>
+    until(
+      virtual(() => {
+        Fiber.outOfBand(() => sleep(1000)) // belongs to nobody, so nobody stops it
+      }),
+    ),
+  () => explore(() => until(Promise.resolve())),
+  function* passesAPointTwice() {
+    const at = sequence(2)
+    yield* Fiber.await(
+      spin(() => at(0)),
+      spin(() => at(0)),
+    )
+  },
+  notAnOp(() => sleep(10)),
+  notAnOp(() => Promise.resolve()),
+  () => spin(work() as any),
+  () => spin(async function load() {} as any),
+  () => spin('page', () => Promise.resolve() as any),
+  function* outsideAnyFiber() {
+    yield* until(new Promise((_, reject) => setTimeout(() => attempt(() => spin(work)).catch(reject))))
+  },
+  function* oneOpForTwo() {
+    const op = sleep(1)
+    yield* Fiber.await(
+      spin('first', () => op),
+      spin('second', () => op),
+    )
+  },
+  () => {
+    const [nothing] = sleep(10)
+    return nothing
+  },
+  function* callsADead() {
+    const clerk = spin('clerk', () => {})
+    yield* clerk
+    yield* call(clerk, 'how many?')
+  },
+  function* endsWithoutAnAnswer() {
+    yield* call(
+      spin('clerk', () => receive()),
+      'how many?',
+    )
+  },
+  () =>
+    call(
+      spin('deaf', () => sleep()),
+      'hello?',
+      { timeout: 50 },
+    ),
+  () => call(Fiber.current, 'who am I?'),
+  function* fillsItsOwnMailbox() {
+    const { mailbox } = Fiber.current
+    mailbox.cap(1)
+    yield* mailbox.push('one')
+    yield* mailbox.push('two')
+  },
+  () => Fiber.current.mailbox.cap(0),
+]
+
+function* work() {
+  yield* sleep(1)
+}
+
+/** A body that yields something without the star. */
+function notAnOp(make: () => unknown): () => Op<unknown> {
+  return function* () {
+    yield make()
+  } as () => any
+}
+
+async function attempt(what: () => unknown): Promise<unknown> {
+  return what()
+}
+
+for (const mistake of mistakes) {
+  await run(mistake, { name: 'main' }).catch((error) => console.log(`${error.name}: ${error.message}`))
+}
