@@ -14,7 +14,7 @@ const GROUPS = {
     Programs: ['main', 'run', 'exit', 'Running'],
     Fibers: ['spin', 'Fiber', 'Spin', 'SpinOptions', 'State', 'Outcome'],
     Scopes: ['scope', 'createLocal', 'Local'],
-    Time: ['sleep', 'after', 'every', 'throttledLoop', 'spinLoop', 'Pace'],
+    Time: ['sleep', 'now', 'after', 'every', 'throttledLoop', 'spinLoop', 'Pace'],
     'Time limits': ['moveOnAfter', 'cancelAfter', 'Timeout'],
     'Stopping and cleanup': ['ensure', 'shield', 'isStop', 'Stop', 'StopOptions', 'Phase'],
     Messages: [

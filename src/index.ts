@@ -88,5 +88,5 @@ export {
   type Source,
   TimedOut,
 } from './sync/index.js'
-export { after, every, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'
+export { after, every, now, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'
 export type { FiberView } from './view/index.js'

@@ -278,7 +278,7 @@ export function deliver(fiber: Fiber<any, any>, message: unknown, mustFit = true
  * yield* greeter
  * ```
  */
-export function receive<M>(match: (message: any) => message is M): Op<M>
+export function receive<S = any, M extends S = S>(match: (message: S) => message is M): Op<M>
 export function receive<M = any>(match?: (message: M) => boolean): Op<M>
 export function receive(match?: Match): Op<unknown> {
   if (match !== undefined) return new SelectiveReceive(checkMatch(match, 'receive()'))
@@ -294,7 +294,7 @@ export function receive(match?: Match): Op<unknown> {
  * console.log(tryReceive()) // undefined
  * ```
  */
-export function tryReceive<M>(match: (message: any) => message is M): M | undefined
+export function tryReceive<S = any, M extends S = S>(match: (message: S) => message is M): M | undefined
 export function tryReceive<M = any>(match?: (message: M) => boolean): M | undefined
 export function tryReceive(match?: Match): unknown {
   const fiber = receiver('tryReceive()')

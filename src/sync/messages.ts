@@ -53,21 +53,42 @@ function* receiving<M>(body: (message: M) => Op<unknown>): Routine<void> {
   }
 }
 
+type CallType<Q> = unknown extends Q
+  ? string
+  : Q extends { readonly type: infer T extends string }
+    ? T
+    : 'call'
+
+function typeOf(message: unknown): string {
+  const type = (message as { type?: unknown } | null | undefined)?.type
+  return typeof type === 'string' ? type : 'call'
+}
+
 /**
  * A question in a mailbox: what `call` sends. Whoever receives it answers with `reply` or `fail`, now or later.
  *
  * ```ts
- * const doubler = spin(() =>
- *   receiveLoop((question: Call<number, number>) => {
- *     question.reply(question.message * 2)
- *   }),
- * )
- * console.log(yield* call(doubler, 21)) // 42
+ * type Message = { type: 'add'; n: number } | Call<{ type: 'sum' }, number>
+ * const adder: Fiber<void, Message> = spin(function* () {
+ *   let sum = 0
+ *   yield* receiveLoop((message: Message) => {
+ *     switch (message.type) {
+ *       case 'add':
+ *         sum += message.n
+ *         break
+ *       case 'sum':
+ *         message.reply(sum)
+ *     }
+ *   })
+ * })
+ * adder.send({ type: 'add', n: 2 })
+ * adder.send({ type: 'add', n: 3 })
+ * console.log(yield* call(adder, { type: 'sum' })) // 5
  * ```
  */
 export class Call<Q = any, A = any> {
-  /** Tells it apart from other messages. */
-  readonly type = 'call'
+  /** For a `switch` over messages: the `type` of the question if it has one, else `'call'`. */
+  readonly type: CallType<Q>
 
   /** @internal */
   constructor(
@@ -76,7 +97,9 @@ export class Call<Q = any, A = any> {
     /** Who asked. */
     readonly caller: Fiber,
     private readonly wait: Answer<A>,
-  ) {}
+  ) {
+    this.type = typeOf(message) as CallType<Q>
+  }
 
   /** Gives the answer. False if nobody waits for it any more: then it is dropped (S39). */
   reply(answer: A): boolean {

@@ -143,8 +143,8 @@ counter.send('sideways')
 type RoomMessage =
   | { type: 'join'; name: string }
   | { type: 'say'; name: string; text: string }
-  | Call<'count', number>
-  | Call<{ who: string }, boolean>
+  | Call<{ type: 'count' }, number>
+  | Call<{ type: 'who'; name: string }, boolean>
 spin(function* () {
   const room: Fiber<void, RoomMessage> = spin(function* () {
     yield* receiveLoop((message: RoomMessage) => {
@@ -152,18 +152,24 @@ spin(function* () {
         case 'join':
           expectType<string>()(message.name)
           break
-        case 'call':
-          if (message.message === 'count') message.reply(1)
+        case 'count':
+          expectType<(answer: number) => boolean>()(message.reply)
+          break
+        case 'who':
+          expectType<(answer: boolean) => boolean>()(message.reply)
       }
     })
   })
   room.send({ type: 'join', name: 'ada' })
   expectType<Op<boolean>>()(room.mailbox.push({ type: 'join', name: 'ada' }))
-  expectType<number>()(yield* call(room, 'count'))
-  expectType<boolean>()(yield* call(room, { who: 'ada' }, { timeout: 100 }))
+  expectType<number>()(yield* call(room, { type: 'count' }))
+  expectType<boolean>()(yield* call(room, { type: 'who', name: 'ada' }, { timeout: 100 }))
   expectType<any>()(yield* call(spin(half, 1), 'anything'))
   const isText = (message: unknown): message is string => typeof message === 'string'
   expectType<string>()(yield* receive(isText))
   expectType<string | undefined>()(tryReceive(isText))
   expectType<number>()(yield* receive((n: number) => n > 1))
+  const isSaid = (message: RoomMessage): message is Extract<RoomMessage, { text: string }> =>
+    message.type === 'say'
+  expectType<string>()((yield* receive(isSaid)).text)
 })
