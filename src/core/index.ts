@@ -4,6 +4,7 @@ export type { Backend, Report } from './backend.js'
 export {
   type Body,
   checkBody,
+  isGeneratorFunction,
   nameOf,
   type Result,
   type Returned,
@@ -12,7 +13,7 @@ export {
   runReturned,
 } from './body.js'
 export type { Supervisor } from './cold.js'
-export { debugging, opSite, userStack } from './debug.js'
+export { debugging, opEntered, opSite, userStack } from './debug.js'
 export {
   BadArgument,
   BadState,
@@ -32,9 +33,10 @@ export {
   suppressedErrors,
 } from './errors.js'
 export { Fiber, type FiberEnd, type StopOptions } from './fiber.js'
-export { notInFiber } from './gate.js'
+export { notInFiber, unwindingRegion } from './gate.js'
 export { createLocal, type Local } from './local.js'
 export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
+export { failureOf } from './observe.js'
 export {
   BaseOp,
   enteredTwice,
@@ -47,13 +49,14 @@ export {
   settle,
 } from './op.js'
 export { checkGrace, checkMs, checkName, checkOptions } from './options.js'
-export type { Outcome } from './outcome.js'
+export { makeOutcome, type Outcome } from './outcome.js'
 export { ERROR, type Phase, type State } from './phase.js'
 export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
 export { type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
+export { queueError } from './stop.js'
 export {
   isSuspended,
   Snooze,
@@ -64,4 +67,5 @@ export {
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
 export type { TimerNode } from './timers.js'
+export { keepBeside, type Observer, observe, unobserve } from './tree.js'
 export { Waiters } from './waiters.js'
