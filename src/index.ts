@@ -5,13 +5,29 @@
 //   view/     the live tree as data and as text
 //   time/     sleep, after, every, throttled loops
 //   sync/     what fibers share: messages
-//   interop/  promises
+//   interop/  promises, async iterables, streams
+//   combine/  all, allSettled, race, any, forEach, retry
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
 //   io/       standard input ('polyphony/io')
 //   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
 //
 // Each room imports only from those above it in this list; testing imports core and view only.
 
+export {
+  all,
+  allSettled,
+  any,
+  type ForEachOptions,
+  forEach,
+  type Item,
+  type ItemOutcomes,
+  type ItemResult,
+  type ItemResults,
+  type RaceOptions,
+  type RetryOptions,
+  race,
+  retry,
+} from './combine/index.js'
 export {
   type Backend,
   BadArgument,
@@ -62,9 +78,9 @@ export {
   transfer,
   tryReceive,
 } from './core/index.js'
-export { type UntilOptions, until } from './interop/index.js'
+export { each, type Items, iterate, type UntilOptions, until } from './interop/index.js'
 export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
-export { Call, call, receiveLoop, TimedOut } from './sync/index.js'
+export { Call, call, END, type Iterates, receiveLoop, type Source, TimedOut } from './sync/index.js'
 export {
   after,
   type Backoff,

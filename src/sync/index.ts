@@ -2,4 +2,4 @@
 
 export { QueueClosed, TimedOut } from './errors.js'
 export { Call, call, receiveLoop } from './messages.js'
-export { END, type Source } from './source.js'
+export { END, type Iterates, type Source } from './source.js'
