@@ -1,7 +1,14 @@
 // Waiting for all of a list: `all` wants every value, `allSettled` wants to know how each one ended.
 
 import { type Op, repeatable } from '../core/index.js'
-import { Contest, checkList, type Item, type ItemOutcomes, type ItemResults, type Items } from './contest.js'
+import {
+  type Checked,
+  Contest,
+  checkList,
+  type Item,
+  type ItemOutcomes,
+  type ItemResults,
+} from './contest.js'
 import type { Member } from './team.js'
 
 class All extends Contest {
@@ -38,7 +45,7 @@ class AllSettled extends Contest {
  * console.log(nine, four, word) // 9 4 plain
  * ```
  */
-export function all<const L extends readonly Item[]>(list: L & Items<L>): Op<ItemResults<L>> {
+export function all<const L extends readonly Item[]>(list: L & Checked<L>): Op<ItemResults<L>> {
   const items = checkList(list, 'all()')
   return repeatable('all()', () => new All(items, 'all()').run())
 }
@@ -57,7 +64,7 @@ export function all<const L extends readonly Item[]>(list: L & Items<L>): Op<Ite
  * console.log(outcomes.map((outcome) => outcome.type)) // [ 'value', 'error' ]
  * ```
  */
-export function allSettled<const L extends readonly Item[]>(list: L & Items<L>): Op<ItemOutcomes<L>> {
+export function allSettled<const L extends readonly Item[]>(list: L & Checked<L>): Op<ItemOutcomes<L>> {
   const items = checkList(list, 'allSettled()')
   return repeatable('allSettled()', () => new AllSettled(items, 'allSettled()', { isTolerant: true }).run())
 }

@@ -28,7 +28,7 @@ export type ItemResults<L extends readonly Item[]> = { -readonly [K in keyof L]:
 /** How each item of a list ended, in order. */
 export type ItemOutcomes<L extends readonly Item[]> = { -readonly [K in keyof L]: Outcome<ItemResult<L[K]>> }
 /** A list in which every body returns what a body may return. */
-export type Items<L extends readonly Item[]> = {
+export type Checked<L extends readonly Item[]> = {
   readonly [K in keyof L]: L[K] extends () => infer R ? () => Returned<R> : L[K]
 }
 

@@ -3,12 +3,12 @@
 
 import { type Op, repeatable } from '../core/index.js'
 import {
+  type Checked,
   Contest,
   checkContenders,
   checkDiscard,
   type Item,
   type ItemResult,
-  type Items,
   type RaceOptions,
 } from './contest.js'
 import type { Member } from './team.js'
@@ -54,7 +54,7 @@ class Any extends Race {
  * ```
  */
 export function race<const L extends readonly Item[]>(
-  list: L & Items<L>,
+  list: L & Checked<L>,
   options: RaceOptions<ItemResult<L[number]>> = {},
 ): Op<ItemResult<L[number]>> {
   const items = checkContenders(list, 'race()')
@@ -77,7 +77,7 @@ export function race<const L extends readonly Item[]>(
  * ```
  */
 export function any<const L extends readonly Item[]>(
-  list: L & Items<L>,
+  list: L & Checked<L>,
   options: RaceOptions<ItemResult<L[number]>> = {},
 ): Op<ItemResult<L[number]>> {
   const items = checkContenders(list, 'any()')
