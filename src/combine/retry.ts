@@ -72,10 +72,11 @@ function* trying<T>(
     } catch (error) {
       // A stop, or what cleanup threw while something around here is being stopped.
       if (isStop(error) || unwindingRegion(host) !== null) throw error
-      const isOver = attempt >= times || !shouldGoOn(when, error, attempt)
-      if (isOver) {
-        for (const other of earlier) keepBeside(host, error, other)
-        throw error
+      const last = attempt >= times ? error : goOn(when, error, attempt)
+      if (last !== GO_ON) {
+        for (const other of earlier) keepBeside(host, last, other)
+        keepBeside(host, last, error)
+        throw last
       }
       earlier.push(error)
       if (earlier.length > KEPT) earlier.shift()
@@ -84,11 +85,16 @@ function* trying<T>(
   }
 }
 
-function shouldGoOn(when: RetryOptions['when'], error: unknown, attempt: number): boolean {
-  if (when === undefined) return true
-  const answer: unknown = when(error, attempt)
-  if (typeof answer === 'boolean') return answer
-  throw new BadArgument(`the when of retry() must return true or false, got ${show(answer)}`, {
-    cause: error,
-  })
+const GO_ON = Symbol('go on')
+
+/** What is to be thrown after this error, if anything. */
+function goOn(when: RetryOptions['when'], error: unknown, attempt: number): unknown {
+  if (when === undefined) return GO_ON
+  try {
+    const answer: unknown = when(error, attempt)
+    if (typeof answer === 'boolean') return answer ? GO_ON : error
+    return new BadArgument(`the when of retry() must return true or false, got ${show(answer)}`)
+  } catch (broken) {
+    return broken
+  }
 }
