@@ -20,6 +20,7 @@ import {
   type Result,
   type Returned,
   type Routine,
+  receiveAllPending,
   repeatable,
   runReturned,
   settle,
@@ -182,7 +183,7 @@ function* work(job: ForEach): Routine<void> {
     }
     if (fiber.newest !== null) yield* endChildren(fiber)
     fiber.locals = locals
-    fiber._mailbox = null
+    if (fiber._mailbox !== null) receiveAllPending()
     job.put(index, value)
   }
   job.end()

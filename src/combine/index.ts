@@ -2,7 +2,7 @@
 // same body again (retry).
 
 export { all, allSettled } from './all.js'
-export type { Item, ItemOutcomes, ItemResult, ItemResults, RaceOptions } from './contest.js'
+export type { RaceOptions } from './contest.js'
 export { type ForEachOptions, forEach } from './foreach.js'
 export { any, race } from './race.js'
 export { type RetryOptions, retry } from './retry.js'

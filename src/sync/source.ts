@@ -24,5 +24,6 @@ export interface Source<T> {
 
 /** Something that fibers can iterate over: it makes sources. A `Queue` is one. */
 export interface Iterates<T> {
+  /** A new source of its items. */
   iterate(): Source<T>
 }
