@@ -27,7 +27,7 @@ const GROUPS = {
       'Mailbox',
       'FiberEnd',
     ],
-    Queues: ['Queue', 'QueueOptions', 'QueueStats', 'END', 'Source', 'Iterates'],
+    Queues: ['Queue', 'QueueOptions', 'QueueStats'],
     Locks: [
       'Mutex',
       'Semaphore',
@@ -42,6 +42,9 @@ const GROUPS = {
       'EventStats',
     ],
     'Promises and signals': ['until', 'UntilOptions', 'use'],
+    'Several at once': ['all', 'allSettled', 'race', 'any', 'RaceOptions'],
+    'Many items': ['forEach', 'ForEachOptions', 'each', 'iterate', 'END', 'Items', 'Source', 'Iterates'],
+    'Trying again': ['retry', 'RetryOptions', 'Backoff', 'BackoffOptions'],
     'Switching by hand': ['snooze', 'suspend', 'transfer'],
     'Writing functions that wait': ['Op', 'Routine', 'Body', 'Switchpoint'],
     'Looking inside': [

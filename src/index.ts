@@ -4,14 +4,26 @@
 //             Read op (what a wait is), step (running a fiber), gate and stop (signals), tree (ends), in this order.
 //   view/     the live tree as data and as text
 //   time/     sleep, after, every, throttled loops
-//   sync/     what fibers share: messages, queues, locks, conditions, events
-//   interop/  promises
+//   sync/     what fibers share: messages, queues, locks, conditions, events, pools
+//   interop/  promises, async iterables, streams
+//   combine/  all, allSettled, race, any, forEach, retry
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
 //   io/       standard input ('polyphony/io')
 //   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
 //
 // Each room imports only from those above it in this list; testing imports core and view only.
 
+export {
+  all,
+  allSettled,
+  any,
+  type ForEachOptions,
+  forEach,
+  type RaceOptions,
+  type RetryOptions,
+  race,
+  retry,
+} from './combine/index.js'
 export {
   type Backend,
   BadArgument,
@@ -62,7 +74,7 @@ export {
   transfer,
   tryReceive,
 } from './core/index.js'
-export { type UntilOptions, until, use } from './interop/index.js'
+export { each, type Items, iterate, type UntilOptions, until, use } from './interop/index.js'
 export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
 export {
   Call,
@@ -88,5 +100,15 @@ export {
   type Source,
   TimedOut,
 } from './sync/index.js'
-export { after, every, now, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'
+export {
+  after,
+  type Backoff,
+  type BackoffOptions,
+  every,
+  now,
+  type Pace,
+  sleep,
+  spinLoop,
+  throttledLoop,
+} from './time/index.js'
 export type { FiberView } from './view/index.js'

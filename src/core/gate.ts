@@ -102,7 +102,7 @@ export function isForced(fiber: Fiber): boolean {
 }
 
 /** The region whose signal was thrown and whose cleanup runs here; null inside a shield or ensure of that cleanup. */
-function unwindingRegion(fiber: Fiber): Region | null {
+export function unwindingRegion(fiber: Fiber): Region | null {
   for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
     if (region.wall !== OPEN) return null
     if (region._phase === UNWINDING && region.stopSignal !== null) return region

@@ -5,6 +5,7 @@ export {
   type Body,
   checkBody,
   isGenerator,
+  isGeneratorFunction,
   isPlainGenerator,
   nameOf,
   nextOf,
@@ -39,9 +40,10 @@ export {
   suppressedErrors,
 } from './errors.js'
 export { Fiber, type FiberEnd, type StopOptions } from './fiber.js'
-export { notInFiber } from './gate.js'
+export { notInFiber, unwindingRegion } from './gate.js'
 export { createLocal, type Local } from './local.js'
 export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
+export { failureOf } from './observe.js'
 export {
   BaseOp,
   doneIn,
@@ -56,21 +58,17 @@ export {
   settle,
 } from './op.js'
 export { checkGrace, checkMs, checkName, checkOptions } from './options.js'
-export type { Outcome } from './outcome.js'
+export { makeOutcome, type Outcome } from './outcome.js'
 export { ABORTING, ERROR, type Phase, type State } from './phase.js'
 export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
 export { innermostOwner, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
-export {
-  isSuspended,
-  Snooze,
-  snooze,
-  suspend,
-  transfer,
-} from './suspend.js'
+export { queueError } from './stop.js'
+export { isSuspended, Snooze, snooze, suspend, transfer } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
 export type { TimerNode } from './timers.js'
+export { keepBeside, type Observer, observe, unobserve } from './tree.js'
 export { Place, Waiters } from './waiters.js'

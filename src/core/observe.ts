@@ -71,7 +71,7 @@ export class JoinOp<T> extends ObserveOp<Outcome<T>> {
 }
 
 /** What `await` throws for an end like this; undefined if it gives a value (S31). */
-function failureOf(fiber: Fiber<any, any>, how: number, value: unknown): unknown {
+export function failureOf(fiber: Fiber<any, any>, how: number, value: unknown): unknown {
   if (how === ERROR) return value
   if (how === ABANDONED) {
     return new FiberStopped(`${fiber.path} was abandoned: it would not end when it was forced to`)

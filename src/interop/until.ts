@@ -47,6 +47,11 @@ class Until<T> extends LateOp<T> {
     }
   }
 
+  /** It was given to somebody, a combinator, who has not come to wait for it. */
+  leftOut(fiber: Fiber): void {
+    if (this.entry === 0) this.leaveBehind(fiber)
+  }
+
   enter(fiber: Fiber): void {
     if (this.fiber !== null) throw enteredTwice(this, this.fiber)
     const promise = typeof this.source === 'function' ? this.call(this.source) : this.source

@@ -1,0 +1,70 @@
+// Waiting for all of a list: `all` wants every value, `allSettled` wants to know how each one ended.
+
+import { type Op, repeatable } from '../core/index.js'
+import {
+  type Checked,
+  Contest,
+  checkList,
+  type Item,
+  type ItemOutcomes,
+  type ItemResults,
+} from './contest.js'
+import type { Member } from './team.js'
+
+class All extends Contest {
+  protected decides(member: Member): boolean {
+    return !member.hasValue
+  }
+  protected result(): unknown[] {
+    if (this.decider !== null) throw this.tell(this.decider)
+    return this.members.map((member) => member.value)
+  }
+}
+
+class AllSettled extends Contest {
+  protected decides(): boolean {
+    return false
+  }
+  protected result(): unknown[] {
+    for (const member of this.members) member.isTold = true
+    return this.members.map((member) => member.outcome)
+  }
+}
+
+/**
+ * Runs ops and bodies at the same time, each in a child, and gives their values in order. The first error stops the
+ * others, waits for them, and is thrown; later ones are in its `suppressed` (S23, S28). A `Fiber` in the list is only
+ * awaited.
+ *
+ * ```ts
+ * function* square(n: number) {
+ *   yield* sleep(n)
+ *   return n * n
+ * }
+ * const [nine, four, word] = yield* all([square(3), () => square(2), () => 'plain'])
+ * console.log(nine, four, word) // 9 4 plain
+ * ```
+ */
+export function all<const L extends readonly Item[]>(list: L & Checked<L>): Op<ItemResults<L>> {
+  const items = checkList(list, 'all()')
+  return repeatable('all()', () => new All(items, 'all()').run())
+}
+
+/**
+ * Runs ops and bodies at the same time, each in a child, and tells how each one ended, in order. No member makes it throw.
+ * A `Fiber` in the list is only awaited.
+ *
+ * ```ts
+ * const outcomes = yield* allSettled([
+ *   () => 'fine',
+ *   () => {
+ *     throw new Error('broken')
+ *   },
+ * ])
+ * console.log(outcomes.map((outcome) => outcome.type)) // [ 'value', 'error' ]
+ * ```
+ */
+export function allSettled<const L extends readonly Item[]>(list: L & Checked<L>): Op<ItemOutcomes<L>> {
+  const items = checkList(list, 'allSettled()')
+  return repeatable('allSettled()', () => new AllSettled(items, 'allSettled()', { isTolerant: true }).run())
+}

@@ -1,0 +1,251 @@
+// forEach: many items, a few fibers. Workers share one source; each takes an item, runs the body, takes the next.
+//
+//   source --> worker: body(item, 0)       a worker is hired when an item was taken and nobody is free for the next one,
+//          --> worker: body(item, 1)       so there are never more than items under way, and one that waits for the next
+//          --> worker: waits for item 2
+//
+// Each item counts as if it had a fiber of its own: what its body spun is stopped and awaited when the body is over.
+
+import {
+  BadArgument,
+  BaseOp,
+  checkBody,
+  checkOptions,
+  ensure,
+  Fiber,
+  FiberStopped,
+  isGeneratorFunction,
+  keepBeside,
+  type Op,
+  type Result,
+  type Returned,
+  type Routine,
+  receiveAllPending,
+  repeatable,
+  runReturned,
+  settle,
+  show,
+  Waiters,
+} from '../core/index.js'
+import { checkItems, type Items, SyncSource, sourceOf } from '../interop/index.js'
+import { END, type Source } from '../sync/index.js'
+import { type Member, Team } from './team.js'
+
+/** How `forEach` goes about it. */
+export interface ForEachOptions {
+  /** How many items may be under way at the same time; default 1, one after the other. `Infinity` sets no limit. */
+  concurrency?: number
+}
+
+/** The switchpoint of a worker between two items that are there already: signals and fairness (S09, S50). */
+class Between extends BaseOp<void> {
+  enter(fiber: Fiber): void {
+    settle(fiber, this, undefined)
+  }
+  abort(): void {}
+  describe(): string {
+    return 'the next item'
+  }
+}
+const BETWEEN = new Between()
+
+/** Whose turn it is to wait for an item: one at a time, so that items have an order. */
+class Turn extends BaseOp<void> {
+  private isTaken = false
+  private readonly line = new Waiters()
+
+  enter(fiber: Fiber): void {
+    if (this.isTaken) this.line.join(fiber, undefined)
+    else {
+      this.isTaken = true
+      settle(fiber, this, undefined)
+    }
+  }
+  abort(fiber: Fiber): void {
+    this.line.leave(fiber)
+  }
+  pass(): void {
+    this.isTaken = this.line.handOver(undefined)
+  }
+  describe(): string {
+    return 'its turn to take an item'
+  }
+}
+
+class ForEach extends Team {
+  /** Null if the items may have to be waited for. */
+  readonly sync: SyncSource<unknown> | null
+  /** Workers that have no item. */
+  private free = 0
+  private taken = 0
+  private done = 0
+  private isEnded = false
+  private failed: Member | null = null
+  /** Only as long as the last value that is not undefined: an endless source whose body gives nothing needs no memory. */
+  private readonly results: unknown[] = []
+  private readonly turn = new Turn()
+
+  constructor(
+    private readonly source: Source<unknown>,
+    readonly body: (item: any, index: number) => unknown,
+    private readonly concurrency: number,
+  ) {
+    super('forEach()')
+    this.sync = source instanceof SyncSource ? source : null
+  }
+
+  protected *work(): Routine<unknown[]> {
+    do {
+      if (this.needsWorker) {
+        this.free++
+        this.hire(`forEach[${this.members.length}]`, work, this)
+      }
+      yield* this.news
+      if (this.failed !== null) throw this.tell(this.failed)
+    } while (this.alive > 0)
+    if (this.done < this.taken) throw cutShort(this.host)
+    while (this.results.length < this.taken) this.results.push(undefined)
+    return this.results
+  }
+
+  private get needsWorker(): boolean {
+    return this.free === 0 && !this.isEnded && this.alive < this.concurrency
+  }
+
+  /** A worker ends only when there are no more items. */
+  protected judge(member: Member): void {
+    if (member.outcome?.type !== 'value') this.failed ??= member
+    if (this.failed !== null || this.alive === 0) this.tellNews()
+  }
+
+  private tell(member: Member): unknown {
+    member.isTold = true
+    return member.failure ?? cutShort(this.host)
+  }
+
+  // ---- what workers call
+
+  /** Waits for an item; only where there is no `sync`. */
+  *pull(): Routine<unknown> {
+    yield* this.turn
+    try {
+      return yield* this.source.next()
+    } finally {
+      this.turn.pass()
+    }
+  }
+
+  /** A worker has an item: gives its index. */
+  take(): number {
+    this.free--
+    if (this.needsWorker) this.tellNews()
+    return this.taken++
+  }
+
+  /** The item has its result, and the worker is free again. */
+  put(index: number, value: unknown): void {
+    this.free++
+    this.done++
+    if (value === undefined) return
+    const { results } = this
+    while (results.length < index) results.push(undefined)
+    results[index] = value
+  }
+
+  /** There are no more items. */
+  end(): void {
+    this.free--
+    this.isEnded = true
+  }
+}
+
+/** The body of a worker. */
+function* work(job: ForEach): Routine<void> {
+  const fiber = Fiber.current
+  const { body, sync } = job
+  const { locals } = fiber
+  const isGenerator = isGeneratorFunction(body)
+  for (;;) {
+    let item: unknown
+    if (sync === null) item = yield* job.pull()
+    else {
+      yield* BETWEEN
+      item = sync.take()
+    }
+    if (item === END) break
+    const index = job.take()
+    const returned = body(item, index)
+    let value: unknown = returned
+    if (typeof returned === 'object' && returned !== null) {
+      // The short way for what a function* returned; anything else is looked at first.
+      const isShort = isGenerator && typeof (returned as Routine<unknown>).throw === 'function'
+      value = yield* isShort ? (returned as Op<unknown>) : runReturned(returned, body)
+    }
+    if (fiber.newest !== null) yield* endChildren(fiber)
+    fiber.locals = locals
+    if (fiber._mailbox !== null) receiveAllPending()
+    job.put(index, value)
+  }
+  job.end()
+}
+
+/** The body of an item is over: what it spun ends with it (S02). */
+function* endChildren(fiber: Fiber): Routine<void> {
+  const errors: unknown[] = []
+  for (const outcome of yield* fiber.shutdownChildren()) {
+    if (outcome.type === 'error') errors.push(outcome.error)
+  }
+  for (const error of errors) keepBeside(fiber, errors[0], error)
+  if (errors.length > 0) throw errors[0]
+}
+
+function cutShort(host: Fiber): FiberStopped {
+  return new FiberStopped(
+    `a worker of forEach() in ${host.path} was stopped or restarted from outside, so an item has no result`,
+  )
+}
+
+/**
+ * Runs a body for every item of anything that has items and gives the results in order. `concurrency` says how many may
+ * be under way at the same time: 1 unless told otherwise. Items are taken only when a fiber is free for them. The first
+ * error stops the rest, waits for them, and is thrown (S28); the source is then let go, as `each` does.
+ *
+ * ```ts
+ * const words = ['one', 'two', 'three', 'four']
+ * const lengths = yield* forEach(
+ *   words,
+ *   function* (word) {
+ *     yield* sleep(10)
+ *     return word.length
+ *   },
+ *   { concurrency: 2 },
+ * )
+ * console.log(lengths) // [ 3, 3, 5, 4 ]
+ * ```
+ */
+export function forEach<T, R>(
+  items: Items<T>,
+  body: (item: T, index: number) => Returned<R>,
+  options: ForEachOptions = {},
+): Op<Result<R>[]> {
+  checkItems(items, 'forEach()')
+  checkBody(body, 'forEach()')
+  const { concurrency = 1 } = checkOptions(options, ['concurrency'], 'forEach()')
+  if (!(Number.isInteger(concurrency) || concurrency === Infinity) || concurrency < 1) {
+    throw new BadArgument(
+      `forEach() needs a concurrency that is a whole number from 1 up, or Infinity, got ${show(concurrency)}`,
+    )
+  }
+  return repeatable('forEach()', () => running(sourceOf(items, 'forEach()'), body, concurrency))
+}
+
+function* running(
+  source: Source<any>,
+  body: (item: any, index: number) => unknown,
+  concurrency: number,
+): Routine<any> {
+  return yield* ensure(
+    () => new ForEach(source, body, concurrency).run(),
+    () => source.close(),
+  )
+}

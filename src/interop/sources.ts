@@ -1,0 +1,220 @@
+// The sources behind `iterate`: what the iterables of the language look like to a fiber.
+//
+//   SyncSource    arrays, sets, generators: never waits
+//   AsyncSource   async iterables, Node streams, web streams: at most one next() is under way at a time
+//
+// A fiber that leaves while next() is under way loses nothing: the item is kept for whoever comes next (S59).
+
+import {
+  BaseOp,
+  debugging,
+  Fiber,
+  moveOnAfter,
+  type Op,
+  type Routine,
+  repeatable,
+  settle,
+  show,
+  Waiters,
+} from '../core/index.js'
+import { END, type Source } from '../sync/index.js'
+import { until } from './until.js'
+
+class TakeOp<T> extends BaseOp<T | typeof END> {
+  constructor(private readonly source: SyncSource<T>) {
+    super()
+  }
+  enter(fiber: Fiber): void {
+    settle(fiber, this, this.source.take())
+  }
+  abort(): void {}
+  describe(): string {
+    return 'the next item'
+  }
+}
+
+/** Items that are there already. */
+export class SyncSource<T> implements Source<T> {
+  private iterator: Iterator<T> | null = null
+  private phase: 'new' | 'open' | 'over' = 'new'
+  private op: TakeOp<T> | null = null
+
+  constructor(private readonly items: Iterable<T>) {}
+
+  next(): Op<T | typeof END> {
+    return debugging ? new TakeOp(this) : (this.op ??= new TakeOp(this))
+  }
+
+  /** `next` for those who see to their switchpoints themselves. */
+  take(): T | typeof END {
+    if (this.phase === 'over') return END
+    this.phase = 'over' // if it throws, it is
+    this.iterator ??= this.items[Symbol.iterator]()
+    const result = this.iterator.next()
+    if (result.done) return END
+    this.phase = 'open'
+    return result.value
+  }
+
+  close(): Op<void> {
+    return repeatable('close()', () => this.closing())
+  }
+
+  private *closing(): Routine<void> {
+    const isOpen = this.phase === 'open'
+    this.phase = 'over'
+    if (isOpen) this.iterator?.return?.()
+  }
+}
+
+/** What an async iterator is to us. */
+export interface AsyncItems<T> {
+  next(): PromiseLike<IteratorResult<T>>
+  /** Somebody leaves early: the answer says when it is over. */
+  leave(): PromiseLike<unknown> | undefined
+}
+
+class NextOp<T> extends BaseOp<T | typeof END> {
+  constructor(private readonly source: AsyncSource<T>) {
+    super()
+  }
+  enter(fiber: Fiber): void {
+    this.source.enter(fiber, this)
+  }
+  abort(fiber: Fiber): void {
+    this.source.abort(fiber)
+  }
+  describe(): string {
+    return 'the next item'
+  }
+}
+;(NextOp.prototype as { idle: boolean }).idle = true // S17: new work
+
+/** Items that come one by one. Fibers that share it stand in line; each item goes to the first. */
+export class AsyncSource<T> implements Source<T> {
+  private items: AsyncItems<T> | null = null
+  private phase: 'open' | 'over' = 'open'
+  private isPulling = false
+  /** What came when nobody was waiting any more. */
+  private kept: { item: T } | { error: unknown } | null = null
+  private readonly line = new Waiters()
+  private op: NextOp<T> | null = null
+
+  constructor(private readonly make: () => AsyncItems<T>) {}
+
+  next(): Op<T | typeof END> {
+    return debugging ? new NextOp(this) : (this.op ??= new NextOp(this))
+  }
+
+  enter(fiber: Fiber, op: NextOp<T>): void {
+    const { kept } = this
+    this.kept = null
+    if (kept !== null && 'error' in kept) throw kept.error
+    if (kept !== null) settle(fiber, op, kept.item)
+    else if (this.phase === 'over') settle(fiber, op, END)
+    else {
+      this.pull()
+      this.line.join(fiber, undefined)
+      fiber.runtime.external++
+    }
+  }
+
+  abort(fiber: Fiber): void {
+    this.line.leave(fiber)
+    fiber.runtime.external--
+  }
+
+  private pull(): void {
+    if (this.isPulling) return
+    let answer: PromiseLike<IteratorResult<T>>
+    try {
+      this.items ??= this.make()
+      answer = this.items.next()
+    } catch (error) {
+      this.phase = 'over'
+      throw error
+    }
+    this.isPulling = true
+    // Promise.resolve: a thenable of somebody's own may answer twice, or throw.
+    Promise.resolve(answer).then(
+      (result) => this.came(result),
+      (error) => this.failed(error),
+    )
+  }
+
+  private came(result: IteratorResult<T>): void {
+    this.isPulling = false
+    if (this.phase === 'over') return
+    if (typeof result !== 'object' || result === null) {
+      this.failed(new TypeError(`the next() of an async iterator gave ${show(result)}, not an object`))
+    } else if (result.done) this.end()
+    else if (!this.give((line) => line.handOver(result.value))) this.kept = { item: result.value }
+    else if (this.line.size > 0) this.pullOn()
+  }
+
+  private failed(error: unknown): void {
+    this.isPulling = false
+    if (this.phase === 'over') return
+    this.phase = 'over'
+    if (!this.give((line) => line.refuse(error))) this.kept = { error }
+    this.end()
+  }
+
+  /** Others are still in line. */
+  private pullOn(): void {
+    try {
+      this.pull()
+    } catch (error) {
+      this.give((line) => line.refuse(error))
+      this.end()
+    }
+  }
+
+  private end(): void {
+    this.phase = 'over'
+    while (this.give((line) => line.handOver(END))) {}
+  }
+
+  /** Answers the first in line. False if nobody is there. */
+  private give(answer: (line: Waiters) => boolean): boolean {
+    const place = this.line.first
+    if (place === null) return false
+    ;(place.fiber as Fiber).runtime.external--
+    return answer(this.line)
+  }
+
+  close(): Op<void> {
+    return repeatable('close()', () => this.closing())
+  }
+
+  private *closing(): Routine<void> {
+    if (this.phase === 'over') return
+    this.kept = null
+    this.end()
+    this.items ??= this.make()
+    const left = this.items.leave()
+    if (left !== undefined) yield* patiently(left)
+  }
+}
+
+/**
+ * An async generator answers return() only after the next() before it, which may never end. The wait is as long as
+ * cleanup may take in this fiber; then it is left behind, and reported.
+ */
+function* patiently(left: PromiseLike<unknown>): Routine<void> {
+  const { grace, runtime, path } = Fiber.current
+  const waiting = until(left)
+  if (grace === Infinity) {
+    yield* waiting
+    return
+  }
+  const answer = yield* moveOnAfter(grace, () => waiting, GIVEN_UP)
+  if (answer !== GIVEN_UP) return
+  runtime.report({
+    kind: 'forced',
+    message:
+      `an async iterator that ${path} has left did not answer return() for ${grace} ms, so it was left behind: ` +
+      'its next() may never end. What it holds is lost.',
+  })
+}
+const GIVEN_UP = Symbol('given up')
