@@ -5,7 +5,7 @@
 //   view/     the live tree as data and as text
 //   time/     sleep, after, every, throttled loops
 //   sync/     what fibers share: messages, queues, locks, conditions, events
-//   interop/  promises
+//   interop/  promises, callbacks, events, resources
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
 //   io/       standard input ('polyphony/io')
 //   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
@@ -62,7 +62,22 @@ export {
   transfer,
   tryReceive,
 } from './core/index.js'
-export { type UntilOptions, until, use } from './interop/index.js'
+export {
+  type ActionOptions,
+  action,
+  type DiscardOptions,
+  type Emitter,
+  type EventName,
+  type Events,
+  type OnceOptions,
+  type OnOptions,
+  on,
+  once,
+  type Start,
+  type UntilOptions,
+  until,
+  use,
+} from './interop/index.js'
 export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
 export {
   Call,

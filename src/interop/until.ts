@@ -4,7 +4,6 @@
 import {
   BadArgument,
   baton,
-  checkOptions,
   enteredTwice,
   type Fiber,
   fail,
@@ -14,12 +13,10 @@ import {
   settle,
   show,
 } from '../core/index.js'
+import { checkDiscard, type DiscardOptions } from './discard.js'
 
 /** What `until` may be told about its promise. */
-export interface UntilOptions<T> {
-  /** Gets rid of a value that arrives after the fiber has left: closes it, releases it. */
-  discard?: (value: T) => void
-}
+export type UntilOptions<T> = DiscardOptions<T>
 
 type Source<T> = PromiseLike<T> | ((signal: AbortSignal) => PromiseLike<T>)
 
@@ -33,10 +30,10 @@ class Until<T> extends LateOp<T> {
 
   constructor(
     private readonly source: Source<T>,
-    options: UntilOptions<T>,
+    discard?: (value: T) => void,
   ) {
     super()
-    if (options.discard !== undefined) this.discard = options.discard
+    if (discard !== undefined) this.discard = discard
   }
 
   /** A promise that exists already must be taken care of even if a stop strikes before it is waited for. */
@@ -193,5 +190,5 @@ export function until<T>(
   if (typeof source !== 'function' && typeof (source as PromiseLike<T> | null)?.then !== 'function') {
     throw new BadArgument(`until() needs a promise, or a function that returns one, got ${show(source)}`)
   }
-  return new Until(source, checkOptions(options, ['discard'], 'until()'))
+  return new Until(source, checkDiscard(options, 'until()'))
 }
