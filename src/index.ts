@@ -19,6 +19,7 @@ export {
   BadYield,
   type Body,
   Cancel,
+  type Context,
   cancelAfter,
   createLocal,
   DeadlockError,

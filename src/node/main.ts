@@ -1,6 +1,6 @@
 // main: a program that owns its process. Runs the main fiber, then sets the exit code and lets the loop drain (S45).
 
-import { BadArgument, BadState, type Returned, show } from '../core/index.js'
+import { BadArgument, BadState, checkOptions, type Returned, show } from '../core/index.js'
 import { formatError } from './report.js'
 import { nodeRuntime, startRoot } from './run.js'
 
@@ -33,12 +33,13 @@ let lingering: NodeJS.Timeout | undefined
  * hello from a fiber
  * ```
  */
-export function main<R>(body: () => Returned<R>): void {
+export function main<R>(body: () => Returned<R>, options: { context?: boolean } = {}): void {
+  checkOptions(options, ['context'], 'main()')
   const runtime = nodeRuntime()
   if (runtime.main !== null) {
     throw new BadState('main() runs already; a process has one. Use spin() for a child, or run() beside it.')
   }
-  const fiber = startRoot(body, { name: 'main' }, 'main()', {
+  const fiber = startRoot(body, { name: 'main', ...options }, 'main()', {
     deadlocked(error) {
       printError(error)
       process.exitCode = DEADLOCK_CODE
