@@ -79,7 +79,16 @@ export {
   until,
   use,
 } from './interop/index.js'
-export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
+export {
+  exit,
+  fiberTree,
+  main,
+  printTree,
+  type Running,
+  run,
+  runtimeStats,
+  toAsyncIterable,
+} from './node/index.js'
 export {
   Call,
   Condition,
