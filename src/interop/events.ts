@@ -44,7 +44,27 @@ const OPEN = 0
 const ENDED = 1
 const CLOSED = 2
 
-/** The events of an emitter, one by one: what `on` gives. */
+/**
+ * The events of an emitter, one by one: what `on` gives.
+ *
+ * ```ts
+ * import { EventEmitter } from 'node:events'
+ * import { main, on } from 'polyphony'
+ *
+ * main(function* () {
+ *   const sensor = new EventEmitter()
+ *   const newest = on<number>(sensor, 'degrees', { capacity: 1 })
+ *   for (const degrees of [18, 19, 21]) sensor.emit('degrees', degrees)
+ *   console.log(newest.stats())
+ *   console.log(yield* newest.next())
+ * })
+ * ```
+ *
+ * ```text
+ * { unread: 1, dropped: 2, waiting: 0 }
+ * 21
+ * ```
+ */
 export class Events<T> implements Source<T>, Iterates<T> {
   private phase = OPEN
   private readonly unread = new Ring<T>()

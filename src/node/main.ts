@@ -16,6 +16,7 @@ let lingering: NodeJS.Timeout | undefined
 /**
  * Runs a program. When the body is over its children are stopped, and the process ends with code 0; with 1 after an
  * uncaught error, which is printed with the path of its fiber; with 13 when no fiber can ever go on (S30, S33, S45).
+ * With `{ context: true }` every fiber carries the async context of its spin, for loggers and OpenTelemetry (S56).
  *
  * ```ts
  * import { main, sleep, spin } from 'polyphony'

@@ -98,7 +98,8 @@ export interface Running<T> extends Promise<T>, AsyncDisposable {
 
 /**
  * Runs fibers from async code. Installs no signal handlers and never exits the process. Stopped without a value, it
- * rejects with `FiberStopped`.
+ * rejects with `FiberStopped`. With `{ context: true }` its fibers carry the async context of the call, for loggers and
+ * OpenTelemetry (S56).
  *
  * ```ts
  * import { run, sleep } from 'polyphony'
