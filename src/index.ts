@@ -5,7 +5,7 @@
 //   view/     the live tree as data and as text
 //   time/     sleep, after, every, throttled loops
 //   sync/     what fibers share: messages, queues, locks, conditions, events, pools
-//   interop/  promises, async iterables, streams
+//   interop/  promises, callbacks, events, async iterables, streams, disposables, async context
 //   combine/  all, allSettled, race, any, forEach, retry
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
 //   io/       standard input ('polyphony/io')
@@ -31,6 +31,7 @@ export {
   BadYield,
   type Body,
   Cancel,
+  type Context,
   cancelAfter,
   createLocal,
   DeadlockError,
@@ -74,8 +75,35 @@ export {
   transfer,
   tryReceive,
 } from './core/index.js'
-export { each, type Items, iterate, type UntilOptions, until, use } from './interop/index.js'
-export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
+export {
+  type ActionOptions,
+  action,
+  type DiscardOptions,
+  type Emitter,
+  type EventName,
+  type Events,
+  each,
+  type Items,
+  iterate,
+  type OnceOptions,
+  type OnOptions,
+  on,
+  once,
+  type Start,
+  type UntilOptions,
+  until,
+  use,
+} from './interop/index.js'
+export {
+  exit,
+  fiberTree,
+  main,
+  printTree,
+  type Running,
+  run,
+  runtimeStats,
+  toAsyncIterable,
+} from './node/index.js'
 export {
   Call,
   Condition,

@@ -127,6 +127,26 @@ const runs: Run[] = [
     ],
   },
   { name: 'starving-pair', printed: ['the timer was served', 'still in the run queue: 1'] },
+  {
+    name: 'fetch-abort',
+    printed: [
+      'client: here you are',
+      'server: /quick was answered',
+      'client: too slow, moving on',
+      'server: /slow was given up',
+      'client: stopped',
+      'server: /huge was given up',
+    ],
+  },
+  {
+    name: 'callbacks',
+    printed: [
+      '2 to the power of 10 is 1024',
+      'that one never ends: killed',
+      'exit code 3',
+      'localhost is 127.0.0.1',
+    ],
+  },
   { name: 'with-timeout', printed: ['downloaded in 10 ms', 'too late: Error: timeout'] },
   {
     name: 'gets-with-timeout',

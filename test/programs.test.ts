@@ -137,6 +137,14 @@ describe('what holds the process', { concurrency: 2 }, () => {
     assert.deepEqual([code, stdout, stderr], [0, expected, ''])
   })
 
+  test('S57 a fetch that is stopped is aborted: the server sees it, and nothing keeps the process', async () => {
+    const { code, stdout, stderr } = await program('fetch-abort')
+    const ways = ['stop', 'moveOnAfter', 'run', 'parent', 'kill']
+    assert.equal(stderr, '')
+    assert.equal(stdout, lines(...ways.map((way) => `/${way} was aborted`), 'the server is closed'))
+    assert.equal(code, 0)
+  })
+
   test('S64 sleep() holds the process', async () => {
     const { code, stdout, stderr } = await program('hold')
     assert.deepEqual([code, stdout, stderr], [42, 'still here\n', ''])
@@ -275,6 +283,7 @@ describe('memory', { concurrency: 1 }, () => {
     messages: 'a million messages that were received leave nothing behind',
     restarts: 'S41 a million restarts leave nothing behind',
     selects: 'S37 a million times selected together with others, a fiber keeps nothing of it',
+    promises: 'S58 a million waits for a promise that never ends leave nothing behind',
     awaiters: 'S52 a million awaiters that were stopped leave nothing behind',
   })) {
     test(promise, async () => {

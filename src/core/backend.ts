@@ -1,6 +1,8 @@
 // What the core needs from the world: a clock, a wake-up call, a turn of the event loop, and someone to report to.
 // The Node backend lives in src/node, the virtual one in src/testing; the core knows neither.
 
+import type { Fiber } from './fiber.js'
+
 /** What a runtime needs from its surroundings. Write another one to run fibers elsewhere. */
 export interface Backend {
   /** Milliseconds on a clock that never goes back. */
@@ -17,7 +19,12 @@ export interface Backend {
   /** Something that must not pass silently: a swallowed stop, an abandoned fiber, an error nobody observed,
    * a lock whose holder is dead. */
   report(report: Report): void
+  /** Takes hold of the async context of this moment (`spin({ context: true })`). Left out: there is no such thing here. */
+  capture?(): Context
 }
+
+/** An async context: runs the steps of a fiber inside it. */
+export type Context = (step: (fiber: Fiber) => void, fiber: Fiber) => void
 
 /** A thing that happened which the program should hear about. */
 export interface Report {

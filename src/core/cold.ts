@@ -1,5 +1,6 @@
 // What few fibers need, in one record that most never get.
 
+import type { Context } from './backend.js'
 import type { Cleaning, Cleanup } from './cleanup.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
@@ -56,6 +57,8 @@ export class Cold {
   cleaning: Cleaning | null = null
   /** `fiber.mailbox`: the cap of its messages, and who waits for room. */
   mailbox: Mailbox<any> | null = null
+  /** The async context that its steps run in, if that was asked for (S56). */
+  context: Context | null = null
   /** Locals at birth, once they have been changed. */
   born: ReadonlyMap<object, unknown> | null | undefined = undefined
 

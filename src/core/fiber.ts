@@ -16,7 +16,7 @@ import type { Region } from './region.js'
 import { Ring } from './ring.js'
 import { baton } from './runqueue.js'
 import type { Runtime } from './runtime.js'
-import { type Spin, spinRoot, spinUnder, stopOnAbort } from './spin.js'
+import { inheritContext, type Spin, spinRoot, spinUnder, stopOnAbort } from './spin.js'
 import { cancelRestart, queueError, requestStop } from './stop.js'
 import { wake } from './suspend.js'
 import { emit, tapped } from './tap.js'
@@ -96,6 +96,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
       checkBody(body, 'new Fiber()')
       this._state = P.WAITING
       this.coldRecord().raw = true
+      inheritContext(this, Fiber.current)
     }
   }
 

@@ -1,6 +1,6 @@
 // The core's public face for the other rooms of the house. Users import from 'polyphony'.
 
-export type { Backend, Report } from './backend.js'
+export type { Backend, Context, Report } from './backend.js'
 export {
   type Body,
   checkBody,
@@ -64,7 +64,7 @@ export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
-export { innermostOwner, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
+export { innermostOwner, type RootOptions, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
 export { queueError } from './stop.js'
 export { isSuspended, Snooze, snooze, suspend, transfer } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'

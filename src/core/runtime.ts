@@ -139,7 +139,8 @@ export class Runtime {
       while (queue.size > 0) {
         const fiber = this.policy === null ? queue.shift() : this.policy(queue)
         if (debugging) this.watchedStep(fiber)
-        else step(fiber)
+        else if (fiber.cold === null) step(fiber)
+        else stepInContext(fiber)
         if (++this.switches >= this.nextCheck && this.isSpent()) break
       }
     } finally {
@@ -156,7 +157,7 @@ export class Runtime {
   /** Debug mode: names a fiber that holds the event loop. */
   private watchedStep(fiber: Fiber): void {
     const begin = this.backend.now()
-    step(fiber)
+    stepInContext(fiber)
     const ms = this.backend.now() - begin
     if (ms > SLOW_STEP_MS) {
       this.report({ kind: 'slow', message: `${fiber.path} held the event loop for ${Math.round(ms)} ms` })
@@ -229,4 +230,11 @@ export class Runtime {
       ...this.counts,
     }
   }
+}
+
+/** A step in the async context of the fiber, if it has one (S56). */
+function stepInContext(fiber: Fiber): void {
+  const context = fiber.cold === null ? null : fiber.cold.context
+  if (context === null) step(fiber)
+  else context(step, fiber)
 }

@@ -22,8 +22,13 @@ export interface SpinOptions {
   signal?: AbortSignal
   /** `false`: errors go only to those who await the fiber, not to its parent (S29). */
   link?: boolean
+  /**
+   * `true`: it runs in the async context of this moment (AsyncLocalStorage), and so do its children, each in that of its
+   * own spin. `false`: it does not, although its parent does. Default: as the parent (S56).
+   */
+  context?: boolean
 }
-const OPTION_NAMES = ['name', 'grace', 'signal', 'link']
+const OPTION_NAMES = ['name', 'grace', 'signal', 'link', 'context']
 
 /** The three ways to call `spin`. */
 export interface Spin {
@@ -80,6 +85,7 @@ export function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[
   checkGrace(options.grace, 'spin()')
   checkSignal(options.signal, 'spin()')
   checkName(options.name, 'spin()')
+  checkContext(options.context, parent.runtime, 'spin()')
   const fiber = spawn(parent, body, args, options.name)
   applyOptions(fiber, options)
   return fiber
@@ -99,6 +105,7 @@ function spawn(
   const { runtime } = parent
   const fiber = new Fiber(body, args, runtime, parent)
   if (name !== undefined) fiber.givenName = name
+  inheritContext(fiber, parent)
   link(fiber, parent === baton.fiber ? innermostOwner(parent) : parent)
   runtime.alive++
   if (tapped) emit('spin', fiber)
@@ -113,17 +120,30 @@ export function innermostOwner(fiber: Fiber): Owner {
   return region as Owner
 }
 
+/** What a root may be told. */
+export interface RootOptions {
+  /** Shown in trees and reports. */
+  name?: string
+  /** Stops it when it is aborted. */
+  signal?: AbortSignal
+  /** Milliseconds that its cleanup may wait when it is stopped. */
+  grace?: number
+  /** Its steps, and those of its children, run in the async context of their spin (S56). */
+  context?: boolean
+}
+
 /** Starts the root of a tree. `where` is the call that asked for it, for errors. */
 export function spinRoot(
   runtime: Runtime,
   body: (...args: any[]) => unknown,
-  options: { name?: string; signal?: AbortSignal; grace?: number; outOfBand?: boolean } = {},
+  options: RootOptions & { outOfBand?: boolean } = {},
   where = 'run()',
 ): Fiber {
   checkBody(body, where)
   checkGrace(options.grace, where)
   checkSignal(options.signal, where)
   checkName(options.name, where)
+  checkContext(options.context, runtime, where)
   const fiber = new Fiber(body, NO_ARGS, runtime, null)
   fiber.givenName = options.name
   runtime.roots.add(fiber)
@@ -138,7 +158,19 @@ export function spinRoot(
 function applyOptions(fiber: Fiber, options: SpinOptions): void {
   if (options.grace !== undefined) fiber.grace = options.grace
   if (options.link === false) fiber.coldRecord().isolated = true
+  if (options.context !== undefined) carryContext(fiber, options.context)
   if (options.signal !== undefined) stopOnAbort(fiber, options.signal)
+}
+
+/** The child of a fiber that carries a context carries one too: that of its own spin (S56). */
+export function inheritContext(fiber: Fiber<any, any>, parent: Fiber): void {
+  if (parent.cold !== null && parent.cold.context !== null) carryContext(fiber, true)
+}
+
+/** S56: from its first step to its last, cleanup included, it runs in the async context of this moment. */
+function carryContext(fiber: Fiber<any, any>, isCarried: boolean): void {
+  if (isCarried) fiber.coldRecord().context ??= fiber.runtime.backend.capture?.() ?? null
+  else if (fiber.cold !== null) fiber.cold.context = null
 }
 
 /** S57: one listener, removed when the fiber ends, put back when it is restarted. */
@@ -183,4 +215,11 @@ function watchSignal(signal: AbortSignal): Watched {
 function checkSignal(signal: AbortSignal | undefined, where: string): void {
   if (signal === undefined || typeof signal?.addEventListener === 'function') return
   throw new BadArgument(`${where} needs an AbortSignal as signal, got ${show(signal)}`)
+}
+
+function checkContext(context: boolean | undefined, runtime: Runtime, where: string): void {
+  if (context === undefined || context === false) return
+  if (context !== true) throw new BadArgument(`${where} needs true or false as context, got ${show(context)}`)
+  if (runtime.backend.capture !== undefined) return
+  throw new BadArgument(`${where} cannot carry an async context: the backend has no capture()`)
 }

@@ -1,36 +1,60 @@
 // The real world: Node's event loop as a backend. Fibers drain in one microtask; the loop gets its turn by setImmediate;
 // all timers of a runtime share one setTimeout, which holds the process exactly while a fiber waits for time (S64).
 
-import type { Backend, Report, Runtime } from '../core/index.js'
+import { AsyncResource } from 'node:async_hooks'
+import type { Backend, Context, Report, Runtime } from '../core/index.js'
 import { printReport } from './report.js'
 
 // As they are now: fake timers that a test installs later, and takes away again, must not stop this clock.
 const { clearInterval, clearTimeout, performance, setImmediate, setInterval, setTimeout } = globalThis
 const resolved = Promise.resolve()
+/** The context of no one: that of the import. */
+const outside = new AsyncResource('polyphony')
 /** Long enough to never matter, short enough for setTimeout. */
 const A_LONG_TIME = 2 ** 31 - 1
+
+/** An AsyncResource, which is what AsyncLocalStorage.snapshot() is made of, at a hundredth of its cost. */
+function captureContext(): Context {
+  const resource = new AsyncResource('polyphony.fiber')
+  return (step, fiber) => resource.runInAsyncScope(step, null, fiber)
+}
 
 export class NodeBackend implements Backend {
   private timeout: NodeJS.Timeout | null = null
   private armedFor = Infinity
   private isRef = false
   private isYielding = false
+  /** Whether any fiber has ever carried an async context. */
+  private isCarrying = false
   private keepAlive: NodeJS.Timeout | null = null
   private readonly turn: () => void
   private readonly immediate: () => void
   private readonly ring: () => void
 
   constructor(runtime: Runtime) {
-    this.turn = () => runtime.turn()
+    const turn = () => runtime.turn()
+    const batch = () => runtime.batch()
+    this.turn = () => this.go(turn)
     this.immediate = () => {
       this.isYielding = false
-      runtime.batch()
+      this.go(batch)
     }
     this.ring = () => {
       this.armedFor = Infinity
       this.timeout = null
-      runtime.batch()
+      this.go(batch)
     }
+  }
+
+  /** Once fibers carry contexts, that of whoever happened to wake the others must not become theirs. */
+  private go(turn: () => void): void {
+    if (this.isCarrying) outside.runInAsyncScope(turn)
+    else turn()
+  }
+
+  capture(): Context {
+    this.isCarrying = true
+    return captureContext()
   }
 
   now(): number {

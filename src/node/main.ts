@@ -1,6 +1,6 @@
 // main: a program that owns its process. Runs the main fiber, then sets the exit code and lets the loop drain (S45).
 
-import { BadArgument, BadState, type Returned, show } from '../core/index.js'
+import { BadArgument, BadState, checkOptions, type Returned, show } from '../core/index.js'
 import { formatError } from './report.js'
 import { nodeRuntime, startRoot } from './run.js'
 
@@ -16,6 +16,7 @@ let lingering: NodeJS.Timeout | undefined
 /**
  * Runs a program. When the body is over its children are stopped, and the process ends with code 0; with 1 after an
  * uncaught error, which is printed with the path of its fiber; with 13 when no fiber can ever go on (S30, S33, S45).
+ * With `{ context: true }` every fiber carries the async context of its spin, for loggers and OpenTelemetry (S56).
  *
  * ```ts
  * import { main, sleep, spin } from 'polyphony'
@@ -33,12 +34,13 @@ let lingering: NodeJS.Timeout | undefined
  * hello from a fiber
  * ```
  */
-export function main<R>(body: () => Returned<R>): void {
+export function main<R>(body: () => Returned<R>, options: { context?: boolean } = {}): void {
+  checkOptions(options, ['context'], 'main()')
   const runtime = nodeRuntime()
   if (runtime.main !== null) {
     throw new BadState('main() runs already; a process has one. Use spin() for a child, or run() beside it.')
   }
-  const fiber = startRoot(body, { name: 'main' }, 'main()', {
+  const fiber = startRoot(body, { name: 'main', ...options }, 'main()', {
     deadlocked(error) {
       printError(error)
       process.exitCode = DEADLOCK_CODE

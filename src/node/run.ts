@@ -9,6 +9,7 @@ import {
   type Outcome,
   type Result,
   type Returned,
+  type RootOptions,
   Runtime,
   type RuntimeStats,
   spinRoot,
@@ -39,12 +40,7 @@ const endings = new Map<Fiber, Ending>()
 const told = new WeakSet<Fiber>()
 
 /** Starts a root fiber. While any lives, an empty event loop means a deadlock. */
-export function startRoot(
-  body: () => unknown,
-  options: { name?: string; signal?: AbortSignal; grace?: number },
-  where: string,
-  ending: Ending,
-): Fiber {
+export function startRoot(body: () => unknown, options: RootOptions, where: string, ending: Ending): Fiber {
   const fiber = spinRoot(nodeRuntime(), body, options, where)
   if (endings.size === 0) process.on('beforeExit', loopIsEmpty)
   endings.set(fiber, ending)
@@ -102,7 +98,8 @@ export interface Running<T> extends Promise<T>, AsyncDisposable {
 
 /**
  * Runs fibers from async code. Installs no signal handlers and never exits the process. Stopped without a value, it
- * rejects with `FiberStopped`.
+ * rejects with `FiberStopped`. With `{ context: true }` its fibers carry the async context of the call, for loggers and
+ * OpenTelemetry (S56).
  *
  * ```ts
  * import { run, sleep } from 'polyphony'
@@ -120,12 +117,9 @@ export interface Running<T> extends Promise<T>, AsyncDisposable {
  * 42
  * ```
  */
-export function run<R>(
-  body: () => Returned<R>,
-  options: { signal?: AbortSignal; name?: string; grace?: number } = {},
-): Running<Result<R>> {
+export function run<R>(body: () => Returned<R>, options: RootOptions = {}): Running<Result<R>> {
   type T = Result<R>
-  checkOptions(options, ['signal', 'name', 'grace'], 'run()')
+  checkOptions(options, ['signal', 'name', 'grace', 'context'], 'run()')
   let finish!: (outcome: Outcome<T>) => void
   const ended = new Promise<Outcome<T>>((resolve) => {
     finish = resolve

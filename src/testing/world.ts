@@ -1,8 +1,10 @@
 // A world of its own for one test: a runtime whose clock jumps. When nothing is runnable, time moves to the next timer,
 // so a test never really sleeps, and runs the same way each time.
 
+import { AsyncResource } from 'node:async_hooks'
 import {
   type Backend,
+  type Context,
   DeadlockError,
   type Fiber,
   FiberStopped,
@@ -34,6 +36,10 @@ class VirtualBackend implements Backend {
   hold(): void {}
   report(report: Report): void {
     this.reports.push(report)
+  }
+  capture(): Context {
+    const resource = new AsyncResource('polyphony.fiber')
+    return (step, fiber) => resource.runInAsyncScope(step, null, fiber)
   }
 }
 

@@ -1,6 +1,6 @@
 // Heap tests, run with --expose-gc: node --expose-gc heap.js <one of the kinds of work below> | dead | sleepers
 
-import { Fiber, main, moveOnAfter, receive, runtimeStats, scope, sleep, snooze, spin } from 'polyphony'
+import { Fiber, main, moveOnAfter, receive, runtimeStats, scope, sleep, snooze, spin, until } from 'polyphony'
 
 const WARM_UP = 2
 const ROUNDS = 10
@@ -81,6 +81,15 @@ const work: Record<string, (n: number) => Generator<any, void, any>> = {
     }
     yield* lasting.stop()
   },
+  /** A promise that never ends, waited for and left again and again, at the wait and before it. */
+  *promises(n) {
+    const never = new Promise(() => {})
+    for (let i = 0; i < n; i++) {
+      const waiter = spin(waitFor, never, i % 10 === 0)
+      yield* snooze()
+      yield* waiter.stop()
+    }
+  },
   *messages(n) {
     const sink = spin(function* () {
       for (;;) yield* receive()
@@ -98,6 +107,10 @@ function* nothing(i: number) {
 }
 function* awaitIt(fiber: Fiber) {
   yield* fiber
+}
+function* waitFor(promise: Promise<unknown>, isStopped: boolean) {
+  if (isStopped) Fiber.current.stop()
+  yield* until(promise)
 }
 function* sleepLong() {
   yield* sleep(60_000)

@@ -1,0 +1,184 @@
+// Callback APIs as ops. The function given starts the work and says how to clean up after it; whichever way the wait ends,
+// the cleanup runs once, at that moment, and what is called back afterwards finds nobody.
+//
+//   started  ->  waiting  ->  over        answered: nobody cares any more
+//                         \-> left        the fiber has gone: one late value goes to `discard`
+
+import {
+  BadArgument,
+  enteredTwice,
+  type Fiber,
+  fail,
+  LateOp,
+  nameOf,
+  type Op,
+  settle,
+  show,
+} from '../core/index.js'
+import { checkDiscard, type DiscardOptions } from './discard.js'
+
+/** Called by the function given to `action` to start the work; what it returns, if anything, cleans up. */
+export type Start<T> = (
+  settle: (value: T) => void,
+  fail: (error: unknown) => void,
+) => (() => void) | undefined | void
+
+/** What `action` may be told about its work. */
+export type ActionOptions<T> = DiscardOptions<T>
+
+const STARTED = 0
+const WAITING = 1
+const OVER = 2
+const LEFT = 3
+
+export class Action<T> extends LateOp<T> {
+  private attempt: Attempt<T> | null = null
+  override discard?: (value: T) => void
+
+  constructor(
+    readonly start: Start<T>,
+    discard?: (value: T) => void,
+    private readonly what = `action(${nameOf(start)})`,
+  ) {
+    super()
+    if (discard !== undefined) this.discard = discard
+  }
+
+  enter(fiber: Fiber): void {
+    if (this.attempt !== null) throw enteredTwice(this, this.attempt.fiber)
+    const attempt = new Attempt(this, fiber)
+    this.attempt = attempt
+    try {
+      attempt.begin()
+    } catch (error) {
+      this.attempt = null
+      throw error
+    }
+  }
+
+  abort(): void {
+    this.attempt?.leave()
+  }
+
+  /** The wait is over: the op may be used again. */
+  ended(): void {
+    this.attempt = null
+  }
+
+  /** A value that came when the fiber had left. */
+  missed(value: T, fiber: Fiber): void {
+    this.drop(value, fiber)
+  }
+
+  describe(): string {
+    return this.what
+  }
+}
+
+/** One wait of an action: what its callbacks know. */
+class Attempt<T> {
+  private phase = STARTED
+  private cleanup: (() => unknown) | undefined = undefined
+  /** An answer that came while the function was still running. */
+  private early: {
+    readonly answer: (fiber: Fiber, op: Action<T>, value: any) => boolean
+    value: unknown
+  } | null = null
+
+  constructor(
+    private readonly op: Action<T>,
+    readonly fiber: Fiber,
+  ) {}
+
+  begin(): void {
+    const { op, fiber } = this
+    try {
+      const cleanup: unknown = op.start(
+        (value) => this.answer(settle, value),
+        (error) => this.answer(fail, error),
+      )
+      this.cleanup = checkCleanup(cleanup, `${op.describe()} in ${fiber.path}`)
+    } catch (error) {
+      this.phase = LEFT
+      const { early } = this
+      if (early?.answer === settle) this.answer(settle, early.value)
+      throw error
+    }
+    this.phase = WAITING
+    fiber.runtime.external++
+    if (this.early !== null) this.answer(this.early.answer, this.early.value)
+  }
+
+  private answer(answer: (fiber: Fiber, op: Action<T>, value: any) => boolean, value: unknown): void {
+    const { phase, op, fiber } = this
+    if (phase === STARTED) this.early ??= { answer, value }
+    else if (phase === WAITING) {
+      this.end(OVER)
+      answer(fiber, op, value)
+    } else if (phase === LEFT) {
+      this.phase = OVER
+      if (answer === settle) op.missed(value as T, fiber)
+    }
+  }
+
+  leave(): void {
+    this.end(LEFT)
+  }
+
+  private end(phase: number): void {
+    const { op, fiber, cleanup } = this
+    this.phase = phase
+    this.cleanup = undefined
+    fiber.runtime.external--
+    op.ended()
+    try {
+      const returned = cleanup?.()
+      if (typeof (returned as Iterator<unknown> | undefined)?.next === 'function') {
+        throw new BadArgument(
+          `the cleanup of ${op.describe()} is a function*, which never ran. It cannot wait: do the waiting in ensure() around the action.`,
+        )
+      }
+    } catch (error) {
+      fiber.runtime.uncaught(error, `the cleanup of ${op.describe()} in ${fiber.path} failed`)
+    }
+  }
+}
+
+/** What the function may return. An arrow function easily returns something by accident, and then nothing is cleaned up. */
+function checkCleanup(cleanup: unknown, what: string): (() => unknown) | undefined {
+  if (cleanup === undefined || typeof cleanup === 'function') return cleanup as (() => unknown) | undefined
+  if (typeof (cleanup as PromiseLike<unknown> | null)?.then === 'function') {
+    ;(cleanup as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection is nobody's
+    throw new BadArgument(
+      `the function of ${what} returned a promise. It calls settle or fail and may return a function that cleans up; ` +
+        'to wait for a promise, use until().',
+    )
+  }
+  throw new BadArgument(
+    `the function of ${what} returned ${show(cleanup)}. It may return a function that cleans up, or nothing; ` +
+      'put braces around the body of an arrow function.',
+  )
+}
+
+/**
+ * Turns a callback API into an op. The function is called when the wait begins; `settle` and `fail` end it. What the
+ * function returns cleans up: it is called once, as soon as the wait is over, whether it was settled, failed or stopped.
+ *
+ * ```ts
+ * const wait = (ms: number) =>
+ *   action<string>((settle) => {
+ *     const timer = setTimeout(settle, ms, 'done')
+ *     return () => clearTimeout(timer)
+ *   })
+ * console.log(yield* wait(5)) // done
+ * ```
+ *
+ * A second call of `settle` or `fail` changes nothing, nor does one that comes too late. A late value goes to
+ * `discard`. Each `yield*` calls the function anew.
+ */
+export function action<T>(start: Start<T>, options: ActionOptions<T> = {}): Op<T> {
+  if (typeof start !== 'function') {
+    throw new BadArgument(`action() needs a function (settle, fail) => cleanup, got ${show(start)}`)
+  }
+  return new Action(start, checkDiscard(options, 'action()'))
+}
