@@ -62,5 +62,14 @@ export {
 } from './core/index.js'
 export { type UntilOptions, until } from './interop/index.js'
 export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
-export { after, every, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'
+export {
+  after,
+  type Backoff,
+  type BackoffOptions,
+  every,
+  type Pace,
+  sleep,
+  spinLoop,
+  throttledLoop,
+} from './time/index.js'
 export type { FiberView } from './view/index.js'
