@@ -23,6 +23,7 @@ export {
   errorFiber,
   FiberStopped,
   isStop,
+  markReceived,
   NonErrorThrown,
   NotInFiber,
   PolyphonyError,
@@ -52,6 +53,7 @@ export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
 export { type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
+export { queueError } from './stop.js'
 export {
   isSuspended,
   receive,
@@ -65,4 +67,5 @@ export {
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
 export type { TimerNode } from './timers.js'
+export { keepBeside } from './tree.js'
 export { Waiters } from './waiters.js'
