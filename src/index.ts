@@ -1,13 +1,14 @@
 // polyphony: structured concurrency for Node.js. This file is the list of public names, and the map of the house:
 //
-//   core/     fibers, the run queue, switchpoints, the stop ladder, the tree, blocks. Knows no I/O and no Node module.
-//             Read op (what a wait is), step (running a fiber), gate and stop (signals), tree (ends), in this order.
-//   view/     the live tree as data and as text
-//   time/     sleep, after, every, throttled loops
-//   interop/  promises
-//   node/     the backend on Node's event loop; main, run, exit codes, reports
-//   io/       standard input ('polyphony/io')
-//   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
+//   core/       fibers, the run queue, switchpoints, the stop ladder, the tree, blocks. Knows no I/O and no Node module.
+//               Read op (what a wait is), step (running a fiber), gate and stop (signals), tree (ends), in this order.
+//   view/       the live tree as data and as text
+//   time/       sleep, after, every, throttled loops
+//   interop/    promises
+//   supervise/  children that are watched over: strategies, restarts, intensity
+//   node/       the backend on Node's event loop; main, run, exit codes, reports
+//   io/         standard input ('polyphony/io')
+//   testing/    virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
 //
 // Each room imports only from those above it in this list; testing imports core and view only.
 
@@ -62,6 +63,16 @@ export {
 } from './core/index.js'
 export { type UntilOptions, until } from './interop/index.js'
 export { exit, fiberTree, main, printTree, type Running, run, runtimeStats } from './node/index.js'
+export {
+  type ChildSpec,
+  type RestartIntensity,
+  RestartIntensityError,
+  type RestartRule,
+  type Strategy,
+  type SuperviseOptions,
+  type SuperviseUntil,
+  supervise,
+} from './supervise/index.js'
 export {
   after,
   type Backoff,
