@@ -97,13 +97,14 @@ export class Supervision implements Supervisor {
     try {
       this.begin()
       while (!this.isDone()) {
+        const next = this.nextDue()
         yield* this.until(
-          () => this.ends.size > 0 || this.isDone(),
+          () => this.ends.size > 0 || this.isDone() || next <= this.now(),
           () => this.describe(),
-          this.nextDue(),
+          next,
         )
-        this.startDue()
         if (this.ends.size > 0) yield* this.handle(this.ends.shift())
+        else this.startDue() // last: an end that waits to be dealt with may concern the same children
       }
     } catch (error) {
       if (!isStop(error)) this.failure = { error, isThrown: true }
@@ -189,27 +190,29 @@ export class Supervision implements Supervisor {
       const mayReturn = this.roster.ruleOf(member) !== 'never' && member.phase === 'live'
       yield* this.takeDown(member, mayReturn)
     }
-    this.pickEnds(new Set(group))
+    const members = new Set(group) // their ends belong to this restart, and do not count as others
+    this.pickEnds((member) => members.has(member))
     while (this.groupEnds.size > 0) yield* this.judgeMember(this.groupEnds.shift())
-    const time = this.host.runtime.now() + this.intensity.delay(fiber)
+    const time = this.now() + this.intensity.delay(fiber)
     for (const member of group) if (isHeld(member)) this.due.set(member, time)
-    this.startDue()
   }
 
   /** Who is restarted together with a child, in start order (S42). */
   private groupOf(fiber: Fiber): Fiber[] {
     if (this.policy.strategy === 'oneForOne') return [fiber]
-    const all = this.roster.inOrder([...this.due.keys(), fiber])
+    const all = this.roster.inOrder([...this.due.keys(), ...this.pickEnds(() => false), fiber])
     return this.policy.strategy === 'oneForAll' ? all : all.slice(all.indexOf(fiber))
   }
 
-  /** The ends of a group that is down now belong to its restart; they do not count as restarts of their own. */
-  private pickEnds(group: Set<Fiber>): void {
+  /** Puts aside the ends of some fibers; gives all fibers whose ends are not dealt with yet. */
+  private pickEnds(isMember: (fiber: Fiber) => boolean): Fiber[] {
+    const fibers: Fiber[] = []
     for (let n = this.ends.size; n > 0; n--) {
       const end = this.ends.shift()
-      const isMember = group.has(end.fiber)
-      ;(isMember ? this.groupEnds : this.ends).push(end)
+      fibers.push(end.fiber)
+      ;(isMember(end.fiber) ? this.groupEnds : this.ends).push(end)
     }
+    return fibers
   }
 
   private *judgeMember(end: End): Routine<void> {
@@ -240,7 +243,7 @@ export class Supervision implements Supervisor {
   }
 
   private startDue(): void {
-    const now = this.host.runtime.now()
+    const now = this.now()
     const ready = [...this.due.keys()].filter((child) => (this.due.get(child) as number) <= now)
     if (ready.length === 0) return
     const isReady = new Set(ready)
@@ -263,9 +266,9 @@ export class Supervision implements Supervisor {
       this.due.clear()
       const { host } = this
       // While the host itself is being stopped, one by one for as long as it may wait; then the tree stops the rest at once.
-      const now = host.runtime.now()
+      const now = this.now()
       const latest = host.phase === 'live' ? Infinity : now + (host.deadline - now) / 2 - 1
-      while (this.roster.hasLiving() && host.runtime.now() < latest) {
+      while (this.roster.hasLiving() && this.now() < latest) {
         for (const child of this.roster.inOrder([]).reverse()) yield* this.takeDown(child, false, latest)
       }
       isWhole = true
@@ -326,6 +329,10 @@ export class Supervision implements Supervisor {
     } finally {
       this.waiting = null
     }
+  }
+
+  private now(): number {
+    return this.host.runtime.now()
   }
 
   private describe(): string {
