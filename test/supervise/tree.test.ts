@@ -176,8 +176,7 @@ describe('supervisors under supervisors', () => {
   it('S44 a child that supervises has as long as its own children need; others have their grace', () =>
     virtual(function* () {
       const log: string[] = []
-      const below = () =>
-        supervise([slow('x', log, 4000), slow('y', log, 4000), slow('z', log, 4000)])
+      const below = () => supervise([slow('x', log, 4000), slow('y', log, 4000), slow('z', log, 4000)])
       const fatal = { body: failAfter, args: [10, new Error('fatal')] }
       yield* thrownBy(supervise([{ name: 'below', body: below }, fatal]))
       assert.deepEqual(log, ['+x', '+y', '+z', '-z', '-y', '-x'])
