@@ -12,7 +12,7 @@ import { PolyphonyError } from '../core/index.js'
  * try {
  *   yield* supervise([{ name: 'client', body: hopeless, restart: 'onError' }])
  * } catch (error) {
- *   if (error instanceof RestartIntensityError) console.log(error.code, error.cause) // RESTART_INTENSITY Error: no such host
+ *   if (error instanceof RestartIntensityError) console.log(error.code, String(error.cause)) // RESTART_INTENSITY Error: no such host
  * }
  * ```
  */

@@ -28,9 +28,9 @@ export type SuperviseUntil = (typeof UNTIL)[number]
 
 /** How often children may be restarted: more is a `RestartIntensityError` (S43). */
 export interface RestartIntensity {
-  /** So many restarts, 3 unless told otherwise ... */
+  /** So many restarts are allowed; 3 unless told otherwise. */
   restarts?: number
-  /** ... within so many milliseconds, 5,000 unless told otherwise. */
+  /** Within so many milliseconds; 5,000 unless told otherwise. */
   within?: number
 }
 

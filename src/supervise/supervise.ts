@@ -1,8 +1,17 @@
 // supervise: the current fiber watches over children, restarts those that fail, and gives up when that does not help.
 
-import { BadArgument, ensure, Fiber, type Op, type Routine, repeatable, show } from '../core/index.js'
+import {
+  BadArgument,
+  BadState,
+  ensure,
+  Fiber,
+  type Op,
+  type Routine,
+  repeatable,
+  show,
+} from '../core/index.js'
 import { type ChildSpec, checkChildren, type Policy, readPolicy, type SuperviseOptions } from './options.js'
-import { checkFamily, Supervision } from './supervision.js'
+import { Supervision } from './supervision.js'
 
 type Child = Fiber<any, any> | ChildSpec
 
@@ -44,4 +53,18 @@ function* supervising(children: readonly Child[] | undefined, policy: Policy): R
     () => supervision.watch(),
     () => supervision.shutdown(),
   )
+}
+
+/** Refuses what can never be a child of `host`, and a second supervision at the same time. */
+function checkFamily(host: Fiber, children: readonly unknown[]): void {
+  if (host.cold?.supervisor != null) {
+    throw new BadState(
+      `${host.path} is supervising already. A fiber has one supervision at a time: spin a child that supervises, or give one list`,
+    )
+  }
+  for (let fiber: Fiber | null = host; fiber !== null; fiber = fiber.parent) {
+    if (!children.includes(fiber)) continue
+    const why = fiber === host ? 'itself' : `${fiber.path}, which it belongs to`
+    throw new BadState(`${host.path} cannot supervise ${why}`)
+  }
 }

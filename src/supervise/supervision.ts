@@ -4,48 +4,30 @@
 //   child dies -> ends -> handle -> restart: hold it, take its group down newest first, wait the back-off -> startDue
 //                                -> done:    nothing is kept
 //                                -> fail:    thrown; shutdown stops the others newest first, then it leaves `supervise`
-//
-// A held restart (core, Fiber.holdRestart) is what a dead child has while it waits for its time: messages sent to it
-// are kept for the next incarnation, and a stop calls it off.
 
 import {
-  BadState,
   Fiber,
   isStop,
   keepBeside,
   markReceived,
   type Outcome,
   queueError,
-  Ring,
   type Routine,
-  runReturned,
   type Supervisor,
   spin,
 } from '../core/index.js'
 import { Change } from './change.js'
+import { type End, Ends } from './ends.js'
+import { isHeld, release } from './held.js'
 import { Intensity } from './intensity.js'
 import type { ChildSpec, Policy } from './options.js'
 import { Roster } from './roster.js'
-
-/** A child has ended; it may have been restarted since. */
-interface End {
-  readonly fiber: Fiber
-  readonly incarnation: number
-  readonly outcome: Outcome<unknown>
-}
-
-/** What is done about an end: `again` if somebody else has restarted the child already. */
-type Verdict = 'restart' | 'done' | 'fail' | 'again'
+import { byRule, tell, type Verdict } from './verdict.js'
 
 export class Supervision implements Supervisor {
   private readonly roster: Roster
   private readonly intensity: Intensity
-  /** Not dealt with yet, in order. */
-  private readonly ends = new Ring<End>()
-  /** Of these, the ones whose children are down for a restart of their group. */
-  private readonly groupEnds = new Ring<End>()
-  /** The one that is being dealt with; its error is not lost if that is cut short (S22). */
-  private inHand: End | null = null
+  private readonly ends = new Ends()
   /** Dead children, and when they will be restarted. */
   private readonly due = new Map<Fiber, number>()
   private waiting: Change | null = null
@@ -76,7 +58,7 @@ export class Supervision implements Supervisor {
     this.due.delete(child)
     const outcome = child.outcome as Outcome<unknown>
     if (outcome.type === 'error') markReceived(outcome.error, this.host)
-    this.ends.push({ fiber: child, incarnation: child.incarnation, outcome })
+    this.ends.add(child)
     this.waiting?.look()
     return true
   }
@@ -103,7 +85,7 @@ export class Supervision implements Supervisor {
           () => this.describe(),
           next,
         )
-        if (this.ends.size > 0) yield* this.handle(this.ends.shift())
+        if (this.ends.size > 0) yield* this.handle(this.ends.next(false))
         else this.startDue() // last: an end that waits to be dealt with may concern the same children
       }
     } catch (error) {
@@ -145,39 +127,17 @@ export class Supervision implements Supervisor {
   private *judge(end: End): Routine<Verdict> {
     const { fiber, outcome, incarnation } = end
     const isOld = fiber.incarnation !== incarnation
-    this.inHand = end
-    const said = yield* this.tell(end)
-    this.inHand = null
+    const said = yield* tell(end, this.policy)
+    this.ends.done()
     if (outcome.type === 'error') this.lastError = outcome.error
     if (fiber.incarnation !== incarnation) {
       if (!isOld) this.intensity.count(fiber, this.lastError) // a callback has restarted it
       return 'again'
     }
-    const verdict = said ?? this.rule(fiber, outcome)
+    const rule = fiber.parent === this.host ? this.roster.ruleOf(fiber) : 'never' // it would go back to its old parent
+    const verdict = said ?? byRule(rule, fiber, outcome)
     if (verdict === 'fail') throw (outcome as { error: unknown }).error
     return verdict
-  }
-
-  private rule(fiber: Fiber, outcome: Outcome<unknown>): Verdict {
-    const rule = fiber.parent === this.host ? this.roster.ruleOf(fiber) : 'never' // it would go back to its old parent
-    switch (outcome.type) {
-      case 'error':
-        return rule === 'never' ? 'fail' : 'restart'
-      case 'value':
-        return rule === 'always' ? 'restart' : 'done'
-      default:
-        return isHeld(fiber) ? 'restart' : 'done' // held: we stopped it ourselves, for its group (S44)
-    }
-  }
-
-  private *tell({ fiber, outcome }: End): Routine<Verdict | undefined> {
-    const { onError, onDone } = this.policy
-    let said: Verdict | undefined
-    if (onError !== undefined && outcome.type === 'error') {
-      said = readVerdict(yield* call(onError, outcome.error, fiber))
-    }
-    if (onDone !== undefined) said = readVerdict(yield* call(onDone, fiber, outcome)) ?? said
-    return said
   }
 
   // ---- restarts
@@ -190,9 +150,8 @@ export class Supervision implements Supervisor {
       const mayReturn = this.roster.ruleOf(member) !== 'never' && member.phase === 'live'
       yield* this.takeDown(member, mayReturn)
     }
-    const members = new Set(group) // their ends belong to this restart, and do not count as others
-    this.pickEnds((member) => members.has(member))
-    while (this.groupEnds.size > 0) yield* this.judgeMember(this.groupEnds.shift())
+    this.ends.setApart(new Set(group))
+    while (this.ends.groupSize > 0) yield* this.judgeMember(this.ends.next(true))
     const time = this.now() + this.intensity.delay(fiber)
     for (const member of group) if (isHeld(member)) this.due.set(member, time)
   }
@@ -200,19 +159,8 @@ export class Supervision implements Supervisor {
   /** Who is restarted together with a child, in start order (S42). */
   private groupOf(fiber: Fiber): Fiber[] {
     if (this.policy.strategy === 'oneForOne') return [fiber]
-    const all = this.roster.inOrder([...this.due.keys(), ...this.pickEnds(() => false), fiber])
+    const all = this.roster.inOrder([...this.due.keys(), ...this.ends.fibers(), fiber])
     return this.policy.strategy === 'oneForAll' ? all : all.slice(all.indexOf(fiber))
-  }
-
-  /** Puts aside the ends of some fibers; gives all fibers whose ends are not dealt with yet. */
-  private pickEnds(isMember: (fiber: Fiber) => boolean): Fiber[] {
-    const fibers: Fiber[] = []
-    for (let n = this.ends.size; n > 0; n--) {
-      const end = this.ends.shift()
-      fibers.push(end.fiber)
-      ;(isMember(end.fiber) ? this.groupEnds : this.ends).push(end)
-    }
-    return fibers
   }
 
   private *judgeMember(end: End): Routine<void> {
@@ -283,7 +231,7 @@ export class Supervision implements Supervisor {
     const { host } = this
     if (!isWhole) for (const child of this.roster.inOrder([]).reverse()) child.stop()
     this.uninstall()
-    for (const error of this.unhandled()) {
+    for (const error of this.ends.unhandled()) {
       if (this.failure === null) this.failure = { error, isThrown: false }
       else keepBeside(host, this.failure.error, error)
     }
@@ -298,22 +246,11 @@ export class Supervision implements Supervisor {
     cold.atEnd?.delete(this.abandoned)
   }
 
-  private *unhandled(): Generator<unknown> {
-    const ends = this.inHand === null ? [] : [this.inHand]
-    this.inHand = null
-    while (this.groupEnds.size > 0) ends.push(this.groupEnds.shift())
-    while (this.ends.size > 0) ends.push(this.ends.shift())
-    for (const { outcome, fiber } of ends) {
-      release(fiber)
-      if (outcome.type === 'error') yield outcome.error
-    }
-  }
-
   /** The fiber was given up in a callback that would not end (S19). */
   private readonly abandoned = (): void => {
     const { host } = this
     this.uninstall()
-    for (const error of this.unhandled()) {
+    for (const error of this.ends.unhandled()) {
       const message = `a child of ${host.path} failed, and its supervisor was abandoned`
       host.runtime.report({ kind: 'unobserved', message, error })
     }
@@ -340,40 +277,5 @@ export class Supervision implements Supervisor {
     for (const _ of this.roster.living()) count++
     const later = this.due.size === 0 ? '' : `, ${this.due.size} to be restarted`
     return `supervise(${count} ${count === 1 ? 'child' : 'children'}${later})`
-  }
-}
-
-/** Whether a dead child waits for its restart; a stop would have called that off. */
-function isHeld(child: Fiber): boolean {
-  return child.state === 'dead' && child.cold?.restart?.isHeld === true
-}
-
-/** It will not be restarted after all: what is sent to it finds nobody. */
-function release(child: Fiber): void {
-  if (child.cold?.restart?.isHeld) child.cold.restart = null
-}
-
-/** A callback. `(fiber) => fiber.restart()` returns the fiber, which is not to be waited for. */
-function* call(body: (...args: any[]) => unknown, ...args: unknown[]): Routine<unknown> {
-  const returned = body(...args)
-  return returned instanceof Fiber ? undefined : yield* runReturned(returned, body)
-}
-
-function readVerdict(returned: unknown): Verdict | undefined {
-  if (returned === 'restart') return 'restart'
-  return returned === 'ignore' ? 'done' : undefined
-}
-
-/** Refuses what can never be a child of `host`, and a second supervision at the same time. */
-export function checkFamily(host: Fiber, children: readonly unknown[]): void {
-  if (host.cold?.supervisor != null) {
-    throw new BadState(
-      `${host.path} is supervising already. A fiber has one supervision at a time: spin a child that supervises, or give one list`,
-    )
-  }
-  for (let fiber: Fiber | null = host; fiber !== null; fiber = fiber.parent) {
-    if (!children.includes(fiber)) continue
-    const why = fiber === host ? 'itself' : `${fiber.path}, which it belongs to`
-    throw new BadState(`${host.path} cannot supervise ${why}`)
   }
 }
