@@ -1113,6 +1113,139 @@ export const mutants = [
     ],
   ),
 
+  // ---- supervision
+  ...rule(
+    'S42',
+    [
+      'supervise/supervision',
+      'a group is taken down oldest first',
+      'for (const member of [...group].reverse()) {',
+      'for (const member of group) {',
+    ],
+    [
+      'supervise/supervision',
+      'restForOne restarts all',
+      "'oneForAll' ? all : all.slice(all.indexOf(fiber))",
+      "'oneForAll' ? all : all",
+    ],
+    [
+      'supervise/supervision',
+      'those whose rule is never come back with their group',
+      "this.roster.ruleOf(member) !== 'never' && member.phase === 'live'",
+      "member.phase === 'live'",
+    ],
+    [
+      'supervise/supervision',
+      'a group does not know of members whose end is not dealt with yet',
+      '...this.ends.fibers(), ',
+      '',
+    ],
+    ['supervise/roster', 'children are started in any order', 'sort((a, b) => a.id - b.id)', 'reverse()'],
+    [
+      'supervise/supervision',
+      'a child restarted by somebody else is restarted again',
+      'if (fiber.incarnation !== incarnation) {',
+      'if (false) {',
+    ],
+    ['core/tree', 'a held restart happens at once', 'restart === null || restart.isHeld', 'restart === null'],
+    ['core/tree', 'a held restart is forgotten at the death', ' && !fiber.cold.restart?.isHeld', ''],
+    [
+      'supervise/supervision',
+      'messages for a child that waits for its restart are dropped',
+      'restartWith({ keepMailbox: true })',
+      'restartWith({})',
+    ],
+    [
+      'supervise/verdict',
+      'a restarted fiber that an arrow returns is waited for',
+      'returned instanceof Fiber ? undefined : ',
+      '',
+    ],
+  ),
+  ...rule(
+    'S43',
+    [
+      'supervise/intensity',
+      'one restart too many is allowed',
+      '<= restarts) return',
+      '<= restarts + 1) return',
+    ],
+    ['supervise/intensity', 'the window does not slide', '(times[0] as number) < now - within', 'false'],
+    ['supervise/intensity', 'the error has no cause', '{ cause: lastError }', '{}'],
+    ['supervise/intensity', 'the waits do not grow', 'isNew ? 1 : row.nth + 1', '1'],
+    [
+      'supervise/intensity',
+      'a row never ends',
+      'row === undefined || this.host',
+      'row === undefined || false && this.host',
+    ],
+    [
+      'supervise/supervision',
+      'restarts by hand do not count',
+      'if (!isOld) this.intensity.count(fiber, this.lastError)',
+      '',
+    ],
+    [
+      'core/stop',
+      'a stop of a child that waits for its restart is not noticed',
+      'if (restart.isHeld) fiber.parent?.cold?.supervisor?.childChanged(fiber)',
+      '',
+    ],
+  ),
+  ...rule(
+    'S44',
+    [
+      'supervise/verdict',
+      'a stopped child is restarted under always',
+      "return isHeld(fiber) ? 'restart' : 'done'",
+      "return rule === 'always' ? 'restart' : isHeld(fiber) ? 'restart' : 'done'",
+    ],
+    ['supervise/supervision', 'until any waits for all', "(until === 'any' && this.hasLost) || ", ''],
+    [
+      'supervise/supervision',
+      'until never returns',
+      "until === 'never' || this.ends.size > 0",
+      'this.ends.size > 0',
+    ],
+    [
+      'supervise/supervision',
+      'the rest are stopped oldest first at the end',
+      'for (const child of this.roster.inOrder([]).reverse()) yield*',
+      'for (const child of this.roster.inOrder([])) yield*',
+    ],
+    [
+      'supervise/ends',
+      'errors not dealt with are lost when the supervisor is struck',
+      "if (outcome.type === 'error') yield outcome.error",
+      '',
+    ],
+    ['supervise/ends', 'the error in the hands of a callback is lost', 'this.inHand = end\n    return', ''],
+    [
+      'supervise/roster',
+      'a supervisor has the grace of any child',
+      '? Infinity : undefined',
+      '? undefined : undefined',
+    ],
+    [
+      'core/fiber',
+      'a supervisor is not told of a child that is detached',
+      'old?.host.cold?.supervisor?.childChanged(this)',
+      'return',
+    ],
+    [
+      'supervise/supervision',
+      'a supervisor that is stopped goes one by one until it is forced',
+      "host.phase === 'live' ? Infinity : now + (host.deadline - now) / 2 - 1",
+      'Infinity',
+    ],
+    [
+      'supervise/roster',
+      'in a scope, children outside it are watched too',
+      'if (child.owner !== region) this.bystanders.add(child)',
+      '',
+    ],
+  ),
+
   // ---- restart
   ...rule(
     'S41',

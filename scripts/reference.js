@@ -15,6 +15,15 @@ const GROUPS = {
     Fibers: ['spin', 'Fiber', 'Spin', 'SpinOptions', 'State', 'Outcome'],
     Scopes: ['scope', 'createLocal', 'Local'],
     Time: ['sleep', 'now', 'after', 'every', 'throttledLoop', 'spinLoop', 'Pace'],
+    Supervision: [
+      'supervise',
+      'SuperviseOptions',
+      'ChildSpec',
+      'RestartRule',
+      'Strategy',
+      'RestartIntensity',
+      'SuperviseUntil',
+    ],
     'Time limits': ['moveOnAfter', 'cancelAfter', 'Timeout'],
     'Stopping and cleanup': ['ensure', 'shield', 'isStop', 'Stop', 'StopOptions', 'Phase'],
     Messages: [

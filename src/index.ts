@@ -7,6 +7,7 @@
 //   sync/     what fibers share: messages, queues, locks, conditions, events, pools
 //   interop/  promises, callbacks, events, async iterables, streams, disposables, async context
 //   combine/  all, allSettled, race, any, forEach, retry
+//   supervise/ children that are watched over: strategies, restarts, intensity
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
 //   io/       standard input ('polyphony/io')
 //   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
@@ -104,6 +105,16 @@ export {
   runtimeStats,
   toAsyncIterable,
 } from './node/index.js'
+export {
+  type ChildSpec,
+  type RestartIntensity,
+  RestartIntensityError,
+  type RestartRule,
+  type Strategy,
+  type SuperviseOptions,
+  type SuperviseUntil,
+  supervise,
+} from './supervise/index.js'
 export {
   Call,
   Condition,

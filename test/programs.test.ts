@@ -300,6 +300,14 @@ describe('memory', { concurrency: 1 }, () => {
     assert.deepEqual([code, stdout, stderr], [0, lines('less than 1 GB', '1 fiber, 0 timers left'), ''])
   })
 
+  test('S04 S42 a supervisor keeps nothing of a hundred thousand children that have ended', async () => {
+    const { code, stdout, stderr } = await program('supervised-heap', [], {
+      node: ['--expose-gc'],
+      limit: 60_000,
+    })
+    assert.deepEqual([code, stdout, stderr], [0, lines('flat', 'collected'), ''])
+  })
+
   test('S04 dead fibers and their results are collected', async () => {
     const { code, stdout, stderr } = await program('heap', ['dead'], { node: ['--expose-gc'] })
     assert.deepEqual([code, stdout, stderr], [0, 'collected\n', ''])

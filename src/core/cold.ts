@@ -15,12 +15,16 @@ export interface Restart {
   readonly mailbox: Ring<unknown>
   /** The stop that tears the present one down. */
   readonly stop: Stop
+  /** A supervisor says when: the fiber stays dead until then (S42). */
+  readonly isHeld: boolean
 }
 
 /** Takes the place of a parent when its children end (S42). */
 export interface Supervisor {
   /** A child is dead; `child.outcome` tells how. True: an error is taken care of, and does not bubble. */
   childEnded(child: Fiber<any, any>): boolean
+  /** A child was moved to another parent, or lives again after it was asked to end. */
+  childChanged(child: Fiber<any, any>): void
 }
 
 export class Cold {

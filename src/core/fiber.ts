@@ -335,6 +335,26 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** `restart` with options: `keepMailbox` hands the waiting messages to the new incarnation. */
   restartWith(options: { args?: readonly unknown[]; keepMailbox?: boolean; grace?: number }): this {
+    this.askRestart(options, false)
+    if (this._state === P.DEAD) {
+      link(this, this.owner as Owner)
+      this.runtime.alive++
+      reincarnate(this)
+      const signal = this.cold?.abortSignal
+      if (signal != null) stopOnAbort(this, signal)
+    }
+    return this
+  }
+
+  /** @internal Ends it, unless it is dead; it lives again when `restartWith` is called. A stop calls it off (S42). */
+  holdRestart(options: { grace?: number } = {}): void {
+    this.askRestart(options, true)
+  }
+
+  private askRestart(
+    options: { args?: readonly unknown[]; keepMailbox?: boolean; grace?: number },
+    isHeld: boolean,
+  ): void {
     this.checkRestart()
     checkOptions(options, ['args', 'keepMailbox', 'grace'], 'restartWith()')
     const stop = this.makeStop(undefined, { grace: options.grace, reason: 'restart' }, 'restartWith()')
@@ -342,15 +362,9 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
       (options.keepMailbox && (this.cold?.restart?.mailbox ?? this._mailbox)) || new Ring<unknown>()
     if (this._mailbox !== mailbox) this._mailbox = null
     const cold = this.coldRecord()
-    cold.restart = { args: options.args, mailbox, stop: cold.restart?.stop ?? stop } // of two, the first tears it down
+    cold.restart = { args: options.args, mailbox, stop: cold.restart?.stop ?? stop, isHeld } // of two, the first tears it down
     cold.mailbox?.changed()
-    if (this._state === P.DEAD) {
-      link(this, this.owner as Owner)
-      this.runtime.alive++
-      reincarnate(this)
-      if (cold.abortSignal !== null) stopOnAbort(this, cold.abortSignal)
-    } else requestStop(this, stop)
-    return this
+    if (this._state !== P.DEAD) requestStop(this, stop)
   }
 
   private checkRestart(): void {
@@ -492,6 +506,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
       this.cold.raw = false
       this.runtime.alive++
     }
+    old?.host.cold?.supervisor?.childChanged(this)
     if (old !== null) childLeft(old)
     return this
   }

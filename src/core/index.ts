@@ -66,7 +66,16 @@ export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from '.
 export { scope } from './scope.js'
 export { innermostOwner, type RootOptions, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
 export { queueError } from './stop.js'
-export { isSuspended, Snooze, snooze, suspend, transfer } from './suspend.js'
+export {
+  isSuspended,
+  receive,
+  receiveAllPending,
+  Snooze,
+  snooze,
+  suspend,
+  transfer,
+  tryReceive,
+} from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
 export type { TimerNode } from './timers.js'

@@ -5,6 +5,7 @@
 // A fiber is dead when its body has ended and all its children are dead (S01).
 
 import { endCleanups, startCleanups } from './cleanup.js'
+import type { Restart } from './cold.js'
 import { debugging, floatingOps, lengthenStack, opSite } from './debug.js'
 import {
   carries,
@@ -178,15 +179,16 @@ function die(first: Fiber): void {
     if (tapped) emit('end', fiber)
     fiber.cold?.ended(fiber.how, fiber.value)
     const owner: Owner | null = fiber.owner
-    const reborn = fiber.cold !== null && fiber.cold.restart !== null && canReincarnate(fiber)
+    const reborn = fiber.cold !== null && canReincarnate(fiber, fiber.cold.restart)
     tellMonitors(fiber, reborn)
     if (reborn) {
       reincarnate(fiber)
+      owner?.host.cold?.supervisor?.childChanged(fiber)
       return
     }
     fiber._state = DEAD
     fiber._phase = OVER
-    if (fiber.cold !== null) fiber.cold.restart = null // an error of the teardown has cancelled it
+    if (fiber.cold !== null && !fiber.cold.restart?.isHeld) fiber.cold.restart = null // an error of the teardown has cancelled it
     if (!fiber.cold?.raw) fiber.runtime.alive--
     unlink(fiber)
     const heard = tellObservers(fiber, owner === null ? heirOf(fiber) : owner.host)
@@ -291,7 +293,8 @@ function tellMonitors(fiber: Fiber, isReborn: boolean): void {
   }
 }
 
-function canReincarnate(fiber: Fiber): boolean {
+function canReincarnate(fiber: Fiber, restart: Restart | null): boolean {
+  if (restart === null || restart.isHeld) return false
   return fiber.how !== ERROR && !fiber.isAbandoned && fiber.owner?.isOpen === true
 }
 

@@ -136,7 +136,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
     if (this.phase !== OPEN) return
     const first = this.waiters.first
     if (first !== null) {
-      first.fiber.runtime.external--
+      ;(first.fiber as Fiber).runtime.external--
       this.waiters.refuse(error)
     } else this.failure = { error }
     this.stopListening(ENDED)
@@ -145,7 +145,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
   private handOver(item: T | typeof END): boolean {
     const first = this.waiters.first
     if (first === null) return false
-    first.fiber.runtime.external--
+    ;(first.fiber as Fiber).runtime.external--
     return this.waiters.handOver(item)
   }
 

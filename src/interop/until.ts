@@ -41,15 +41,13 @@ class Until<T> extends LateOp<T> {
     try {
       return super.next()
     } finally {
-      if (this.entry === 0 && baton.fiber !== null && typeof this.source !== 'function') {
-        leaveBehind(this.source).forget(this, 0, baton.fiber)
-      }
+      if (baton.fiber !== null) this.leftOut(baton.fiber)
     }
   }
 
   /** It was given to somebody, a combinator, who has not come to wait for it. */
   leftOut(fiber: Fiber): void {
-    if (this.entry === 0) this.leaveBehind(fiber)
+    if (this.entry === 0 && typeof this.source !== 'function') leaveBehind(this.source).forget(this, 0, fiber)
   }
 
   enter(fiber: Fiber): void {

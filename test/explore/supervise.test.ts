@@ -1,0 +1,191 @@
+// S42-S44: a supervisor with three children and one killer, in every order: no error is lost, nobody is forgotten,
+// never two lives at once. The killer strikes at a child, at the supervisor, or at both.
+
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import {
+  ensure,
+  Fiber,
+  isStop,
+  RestartIntensityError,
+  type Routine,
+  type Strategy,
+  sleep,
+  snooze,
+  spin,
+  supervise,
+} from 'polyphony'
+import { explore, failEverywhere, InjectedFailure, raiseEverywhere, stopEverywhere } from 'polyphony/testing'
+import { whole } from '../helpers.js'
+
+interface State {
+  /** Bodies that run now, by name. */
+  open: Map<string, number>
+  lives: number
+  /** Every error that left a child, and every error that somebody got. */
+  thrown: unknown[]
+  told: unknown[]
+}
+const fresh = (): State => ({ open: new Map(), lives: 0, thrown: [], told: [] })
+
+/** Runs for a while; never two lives of the same child at once. */
+function* life(state: State, name: string, ms: number): Routine<void> {
+  const open = (by: number) => state.open.set(name, (state.open.get(name) ?? 0) + by)
+  open(1)
+  state.lives++
+  assert.equal(state.open.get(name), 1, `two lives of ${name}`)
+  try {
+    yield* ms > 0 ? sleep(ms) : snooze()
+  } catch (error) {
+    if (!isStop(error)) state.thrown.push(error)
+    throw error
+  } finally {
+    open(-1)
+  }
+}
+
+function* supervised(state: State, strategy: Strategy, ms = 0): Routine<void> {
+  yield* supervise(
+    ['a', 'b', 'c'].map((name) => ({ name, body: life, args: [state, name, ms] })),
+    { strategy, restart: 'onError', onError: (error) => void state.told.push(error) },
+  )
+}
+
+/** What must hold when the supervisor is dead, whatever happened. */
+function check(state: State, supervisor: Fiber): void {
+  const { outcome } = supervisor
+  const received = new Set(state.told)
+  if (outcome?.type === 'error') for (const error of whole(outcome.error)) received.add(error)
+  for (const error of state.thrown) assert.ok(received.has(error), `lost: ${error}`)
+  for (const [name, count] of state.open) assert.equal(count, 0, `${name} is still open`)
+  assert.deepEqual(supervisor.children, [])
+}
+
+function scenario(strategy: Strategy, kill: (supervisor: Fiber, victim: Fiber | undefined) => unknown) {
+  return function* (): Routine<void> {
+    const state = fresh()
+    const supervisor = spin({ name: 'supervisor', link: false }, supervised, state, strategy)
+    spin('killer', function* () {
+      yield* snooze()
+      kill(supervisor, supervisor.children[0])
+    })
+    yield* supervisor.join()
+    check(state, supervisor)
+    yield* Fiber.current.joinChildren()
+  }
+}
+
+const killers: Record<string, (supervisor: Fiber, victim: Fiber | undefined) => unknown> = {
+  'a raise in a child': (_, victim) => victim?.raise('oops'),
+  'a raise in a child and a stop of the supervisor': (supervisor, victim) => {
+    victim?.raise('oops')
+    supervisor.stop()
+  },
+  'a raise in the supervisor and one in a child': (supervisor, victim) => {
+    supervisor.raise('above')
+    victim?.raise('below')
+  },
+  'a stop of a child': (_, victim) => victim?.stop(),
+}
+
+const strategies: Strategy[] = ['oneForOne', 'oneForAll', 'restForOne']
+
+function exploreSome(t: TestContext, body: () => unknown, maxSchedules: number): void {
+  const { schedules, complete } = explore(body, { maxSchedules })
+  t.diagnostic(`${schedules} orders${complete ? ', all there are' : ''}, no loss`)
+  assert.ok(schedules > 10, 'there was little to choose')
+}
+
+for (const strategy of strategies) {
+  for (const [what, kill] of Object.entries(killers)) {
+    test(`S42 S22 ${strategy}, ${what}: no error is lost in any order`, (t) =>
+      exploreSome(t, scenario(strategy, kill), 6_000))
+  }
+
+  test(`S42 ${strategy}: three children and one killer that strikes twice`, (t) =>
+    exploreSome(
+      t,
+      function* () {
+        const state = fresh()
+        const supervisor = spin({ name: 'supervisor', link: false }, supervised, state, strategy)
+        spin('killer', function* () {
+          yield* snooze()
+          supervisor.children[1]?.raise('first')
+          yield* snooze()
+          supervisor.children[0]?.raise('second')
+        })
+        const outcome = yield* supervisor.join()
+        assert.equal(outcome.type, 'value') // both were restarted, or had ended before
+        check(state, supervisor)
+        yield* Fiber.current.joinChildren()
+      },
+      10_000,
+    ))
+
+  test(`S42 ${strategy}: stopped, raised in or failing at every switchpoint, nothing is left and no error is lost`, () => {
+    let state = fresh()
+    let supervisor!: Fiber
+    const everything = function* () {
+      state = fresh()
+      supervisor = spin({ name: 'supervisor', link: false }, function* () {
+        yield* supervised(state, strategy, 10)
+      })
+      yield* sleep(5)
+      supervisor.children[1]?.raise(new InjectedFailure('mine'))
+      yield* supervisor.join()
+    }
+    const isSound = () => {
+      if (supervisor.state === 'dead') check(state, supervisor)
+    }
+    assert.ok(stopEverywhere(everything, { check: isSound }).switchpoints > 5)
+    raiseEverywhere(everything, { check: isSound })
+    failEverywhere(everything, { check: isSound })
+  })
+}
+
+test('S44 a child that is detached, stopped or restarted from outside at any moment never holds the supervisor for ever', (t) => {
+  for (const verb of ['detach', 'stop', 'restart'] as const) {
+    const scenario = function* () {
+      const state = fresh()
+      const supervisor = spin('supervisor', supervised, state, 'oneForAll')
+      spin('other', function* () {
+        yield* snooze()
+        const child = supervisor.children[0]
+        if (child !== undefined) child[verb]()
+      })
+      yield* supervisor.join()
+      yield* Fiber.current.joinChildren()
+      check(state, supervisor)
+    }
+    exploreSome(t, scenario, 10_000)
+  }
+})
+
+test('S43 a storm ends in every order, with the error that caused it', (t) => {
+  exploreSome(
+    t,
+    function* () {
+      const bad = new Error('bad')
+      let lives = 0
+      const supervisor = spin({ link: false }, () =>
+        supervise(
+          [
+            {
+              body: () => {
+                lives++
+                throw bad
+              },
+            },
+            { body: () => ensure(snooze, snooze) },
+          ],
+          { restart: 'onError', strategy: 'restForOne', intensity: { restarts: 2 } },
+        ),
+      )
+      const outcome = yield* supervisor.join()
+      assert.ok(outcome.type === 'error' && outcome.error instanceof RestartIntensityError)
+      assert.equal((outcome.error as Error).cause, bad)
+      assert.equal(lives, 3)
+    },
+    10_000,
+  )
+})

@@ -1,0 +1,53 @@
+// Children that the tests of this room supervise.
+
+import { ensure, Fiber, type Routine, sleep } from 'polyphony'
+
+/** The clock of this world. */
+export function now(): number {
+  return (Fiber.current as any).runtime.now()
+}
+
+/** What this world has been told about, kind by kind. */
+export function reports(): string[] {
+  return (Fiber.current as any).runtime.backend.reports.map((report: { kind: string }) => report.kind)
+}
+
+/** Fails so many times, then gives a value; counts its lives. */
+export function flaky(failures: number, ms = 1): { lives: number; body: () => Routine<string> } {
+  const state = {
+    lives: 0,
+    *body(): Routine<string> {
+      const life = ++state.lives
+      yield* sleep(ms)
+      if (life <= failures) throw new Error(`life ${life}`)
+      return 'well'
+    },
+  }
+  return state
+}
+
+/** Runs for ever, and says when it starts and ends. */
+export function* server(name: string, log: string[], cleanup = 0): Routine<void> {
+  log.push(`+${name}`)
+  yield* ensure(
+    () => sleep(),
+    function* () {
+      if (cleanup > 0) yield* sleep(cleanup)
+      log.push(`-${name}`)
+    },
+  )
+}
+
+/** Runs until `ms` have passed, then fails, in its first life; in later ones it runs for ever. */
+export function* failsOnce(name: string, log: string[], ms: number): Routine<void> {
+  log.push(`+${name}`)
+  if (Fiber.current.incarnation === 1) {
+    yield* sleep(ms)
+    log.push(`!${name}`)
+    throw new Error(name)
+  }
+  yield* ensure(
+    () => sleep(),
+    () => void log.push(`-${name}`),
+  )
+}
