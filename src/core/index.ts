@@ -68,13 +68,10 @@ export { innermostOwner, type RootOptions, type Spin, type SpinOptions, spin, sp
 export { queueError } from './stop.js'
 export {
   isSuspended,
-  receive,
-  receiveAllPending,
   Snooze,
   snooze,
   suspend,
   transfer,
-  tryReceive,
 } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
