@@ -45,6 +45,7 @@ export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mail
 export {
   BaseOp,
   doneIn,
+  DONE,
   enteredTwice,
   fail,
   freePass,
@@ -58,6 +59,7 @@ export {
 export { checkGrace, checkMs, checkName, checkOptions } from './options.js'
 export type { Outcome } from './outcome.js'
 export { ABORTING, ERROR, type Phase, type State } from './phase.js'
+export { Region } from './region.js'
 export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
