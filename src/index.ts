@@ -3,8 +3,8 @@
 //   core/     fibers, the run queue, switchpoints, the stop ladder, the tree, blocks. Knows no I/O and no Node module.
 //             Read op (what a wait is), step (running a fiber), gate and stop (signals), tree (ends), in this order.
 //   view/     the live tree as data and as text
-//   time/     sleep, after, every, throttled loops
-//   sync/     what fibers share: messages, queues, locks, conditions, events
+//   time/     sleep, after, every, throttlers, throttled loops
+//   sync/     what fibers share: messages, queues, locks, conditions, events, resource pools
 //   interop/  promises
 //   node/     the backend on Node's event loop; main, run, exit codes, reports
 //   io/       standard input ('polyphony/io')
@@ -77,10 +77,15 @@ export {
   Mutex,
   type MutexOptions,
   type MutexStats,
+  PoolClosed,
+  type PoolOptions,
+  type PoolSettings,
+  type PoolStats,
   Queue,
   QueueClosed,
   type QueueOptions,
   type QueueStats,
+  ResourcePool,
   receiveLoop,
   Semaphore,
   type SemaphoreOptions,
@@ -88,5 +93,15 @@ export {
   type Source,
   TimedOut,
 } from './sync/index.js'
-export { after, every, type Pace, sleep, spinLoop, throttledLoop } from './time/index.js'
+export {
+  after,
+  every,
+  type Pace,
+  type Rate,
+  sleep,
+  spinLoop,
+  Throttler,
+  type ThrottlerStats,
+  throttledLoop,
+} from './time/index.js'
 export type { FiberView } from './view/index.js'

@@ -44,8 +44,8 @@ export { createLocal, type Local } from './local.js'
 export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
 export {
   BaseOp,
-  doneIn,
   DONE,
+  doneIn,
   enteredTwice,
   fail,
   freePass,

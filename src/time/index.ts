@@ -2,3 +2,4 @@
 
 export { after, every, type Pace, spinLoop, throttledLoop } from './loops.js'
 export { sleep } from './sleep.js'
+export { type Rate, Throttler, type ThrottlerStats } from './throttler.js'
