@@ -2005,8 +2005,8 @@ export const mutants = [
     [
       'testing/world',
       'the virtual clock jumps too far',
-      'Math.max(backend.time, runtime.timers.next)',
-      'runtime.timers.next + 1',
+      'Math.max(backend.time, runtime.nextTimer)',
+      'runtime.nextTimer + 1',
     ],
   ),
   ...rule(

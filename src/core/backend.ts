@@ -12,8 +12,9 @@ export interface Backend {
   /** A batch is over but there is more to do: give the event loop its turn, then call `runtime.batch()`.
    * May be asked for again before it has come. */
   yieldTurn(): void
-  /** A turn is over. The next timer is due at `nextTimer` (Infinity: none); call `runtime.batch()` then. */
-  rest(nextTimer: number): void
+  /** A turn is over. The next timer is due at `nextTimer` (Infinity: none); call `runtime.batch()` then. Unless a fiber
+   * waits for time, `isAwaited`, that must not keep the process alive. */
+  rest(nextTimer: number, isAwaited: boolean): void
   /** The number of ops that hold the process (S64) went from 0 to 1 or back. */
   hold(held: boolean): void
   /** Something that must not pass silently: a swallowed stop, an abandoned fiber, an error nobody observed,

@@ -46,6 +46,7 @@ export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mail
 export { failureOf } from './observe.js'
 export {
   BaseOp,
+  DONE,
   doneIn,
   enteredTwice,
   fail,
@@ -60,6 +61,7 @@ export {
 export { checkGrace, checkMs, checkName, checkOptions } from './options.js'
 export { makeOutcome, type Outcome } from './outcome.js'
 export { ABORTING, ERROR, type Phase, type State } from './phase.js'
+export { Region } from './region.js'
 export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'

@@ -2,10 +2,15 @@
 //
 //   fiber.innermost -> block -> block -> fiber        linked through `outer`; without blocks, the fiber itself
 
-import type { Block } from './block.js'
 import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { LIVE, UNWINDING } from './phase.js'
+
+/** A region inside a fiber is told when a signal passes through it, and when its generator is given up. */
+interface Inner {
+  passThrough(): void
+  abandon(): void
+}
 
 export abstract class Region {
   /** @internal */ _phase = LIVE
@@ -33,7 +38,7 @@ export abstract class Region {
   struck(): unknown {
     this._phase = UNWINDING
     for (let inner = this.fiber?.innermost as Region; inner !== this; inner = inner.outer as Region) {
-      ;(inner as Block<any>).passThrough()
+      ;(inner as unknown as Inner).passThrough()
     }
     return this.stopSignal
   }
@@ -42,7 +47,7 @@ export abstract class Region {
   abandonInside(): void {
     const fiber = this.fiber as Fiber
     for (let inner = fiber.innermost; inner !== this; inner = inner.outer as Region) {
-      ;(inner as Block<any>).abandon()
+      ;(inner as unknown as Inner).abandon()
     }
     fiber.innermost = this
   }

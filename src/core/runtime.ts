@@ -64,6 +64,8 @@ export class Runtime {
   readonly backend: Backend
   queue = new RunQueue()
   readonly timers = new Timers()
+  /** Timers that nobody waits for: they fire if there still is a program then, and do not keep it alive. */
+  readonly weakTimers = new Timers()
   /** The fibers at the top of their trees. */
   readonly roots = new Set<Fiber>()
   main: Fiber | null = null
@@ -148,9 +150,9 @@ export class Runtime {
       DONE.value = answer
       this.turning = false
       this.lastEnd = this.backend.now()
-      this.awake = queue.size > 0 || this.timers.next <= this.lastEnd
+      this.awake = queue.size > 0 || this.nextTimer <= this.lastEnd
       if (this.awake) this.backend.yieldTurn()
-      this.backend.rest(this.timers.next)
+      this.rest()
     }
   }
 
@@ -172,6 +174,7 @@ export class Runtime {
     this.batchStart = this.lastEnd = this.backend.now()
     try {
       this.timers.fire(this.batchStart, BATCH_STEPS)
+      this.weakTimers.fire(this.batchStart, BATCH_STEPS)
     } finally {
       this.turn() // whatever happens, the clock goes on
     }
@@ -192,12 +195,27 @@ export class Runtime {
 
   addTimer(node: TimerNode, time: number): void {
     this.timers.add(node, time)
-    if (!this.turning) this.backend.rest(this.timers.next)
+    if (!this.turning) this.rest()
   }
 
   removeTimer(node: TimerNode): void {
     this.timers.remove(node)
-    if (!this.turning) this.backend.rest(this.timers.next)
+    if (!this.turning) this.rest()
+  }
+
+  /** A timer that does not keep the program alive: the end of an idle resource. `weakTimers.remove` takes it out. */
+  addWeakTimer(node: TimerNode, time: number): void {
+    this.weakTimers.add(node, time)
+    if (!this.turning) this.rest()
+  }
+
+  /** When a timer of either kind is due. */
+  get nextTimer(): number {
+    return Math.min(this.timers.next, this.weakTimers.next)
+  }
+
+  private rest(): void {
+    this.backend.rest(this.nextTimer, this.timers.size > 0)
   }
 
   /** An op waits for the outside: the process must not end, and this is no deadlock (S64). */

@@ -72,12 +72,11 @@ export class NodeBackend implements Backend {
   }
 
   /** On cancel the timer stays armed, it only lets go of the process: most time-outs never fire. */
-  rest(next: number): void {
+  rest(next: number, isAwaited: boolean): void {
     if (next < this.armedFor) this.arm(next)
-    const needed = next !== Infinity
-    if (this.timeout !== null && needed !== this.isRef) {
-      this.isRef = needed
-      if (needed) this.timeout.ref()
+    if (this.timeout !== null && isAwaited !== this.isRef) {
+      this.isRef = isAwaited
+      if (isAwaited) this.timeout.ref()
       else this.timeout.unref()
     }
   }

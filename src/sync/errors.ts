@@ -34,3 +34,20 @@ export class TimedOut extends PolyphonyError {
 export class QueueClosed extends PolyphonyError {
   override readonly code = 'QUEUE_CLOSED'
 }
+
+/**
+ * The pool was closed: nothing can be acquired any more.
+ *
+ * ```ts
+ * const pool = new ResourcePool({ limit: 1, create: () => 'a resource' })
+ * yield* pool.close()
+ * try {
+ *   yield* pool.acquire(() => {})
+ * } catch (error) {
+ *   if (error instanceof PoolClosed) console.log(error.code) // POOL_CLOSED
+ * }
+ * ```
+ */
+export class PoolClosed extends PolyphonyError {
+  override readonly code = 'POOL_CLOSED'
+}

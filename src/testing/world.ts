@@ -87,8 +87,9 @@ export class World {
   /** To the next timer. */
   jump(): void {
     const { backend, runtime } = this
-    backend.time = Math.max(backend.time, runtime.timers.next)
+    backend.time = Math.max(backend.time, runtime.nextTimer)
     runtime.timers.fire(backend.time)
+    runtime.weakTimers.fire(backend.time)
   }
 
   private refuse(why: string): never {

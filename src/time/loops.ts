@@ -18,13 +18,10 @@ import {
   spin,
 } from '../core/index.js'
 import { NEXT_ROUND, Sleep, Tick } from './sleep.js'
+import { type Rate, readBurst, readInterval, Throttler } from './throttler.js'
 
 /** How fast a loop goes: give either a rate or an interval. */
-export interface Pace {
-  /** Rounds a second. */
-  rate?: number
-  /** Milliseconds from one round to the next. */
-  interval?: number
+export interface Pace extends Rate {
   /** Ends after so many rounds. */
   count?: number
 }
@@ -50,7 +47,7 @@ export function every<R>(ms: number, body: () => Returned<R>): Op<void> {
 
 /**
  * Runs a body again and again, at most `rate` times a second (or once in `interval` milliseconds), the first time at
- * once; ends when it returns false.
+ * once; ends when it returns false. Rounds missed by a slow body are skipped. Given a `Throttler`, it shares its turns.
  *
  * ```ts
  * yield* throttledLoop({ rate: 10, count: 3 }, function* () {
@@ -58,12 +55,11 @@ export function every<R>(ms: number, body: () => Returned<R>): Op<void> {
  * })
  * ```
  */
-export function throttledLoop<R>(pace: number | Pace, body: () => Returned<R>): Op<void> {
+export function throttledLoop<R>(pace: number | Pace | Throttler, body: () => Returned<R>): Op<void> {
   checkBody(body, 'throttledLoop()')
-  const { interval, count } = readPace(pace, 'throttledLoop()')
-  return repeatable('throttledLoop()', () =>
-    rounds(body, 0, interval, count, `throttledLoop, once in ${interval} ms`),
-  )
+  const loop =
+    pace instanceof Throttler ? () => turns(body, pace, Infinity) : paced(body, pace, 'throttledLoop()')
+  return repeatable('throttledLoop()', loop)
 }
 
 /**
@@ -79,8 +75,7 @@ export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: st
   checkBody(body, 'spinLoop()')
   const { name = nameOf(body) || undefined, ...pace } = options
   const isPaced = pace.rate !== undefined || pace.interval !== undefined
-  const { interval, count } = readPace(isPaced ? pace : { ...pace, interval: 0 }, 'spinLoop()')
-  const loop = () => rounds(body, 0, interval, count, 'spinLoop')
+  const loop = paced(body, isPaced ? pace : { ...pace, interval: 0 }, 'spinLoop()')
   return name === undefined ? spin(loop) : spin(name, loop)
 }
 
@@ -103,6 +98,27 @@ function* later<T>(ms: number, body: () => Op<T> | T): Routine<T> {
   return yield* runBody(body)
 }
 
+/** A loop at a pace: with turns of a throttler of its own, or, when there is nothing to wait for, as fast as it can. */
+function paced(body: () => unknown, pace: number | Pace, where: string): () => Routine<void> {
+  const { count = Infinity, ...rate } =
+    typeof pace === 'number' ? { rate: pace } : checkOptions(pace, PACE_NAMES, where)
+  if (typeof count !== 'number' || !(count >= 0))
+    throw new BadArgument(`${where} needs a count of 0 or more, got ${show(count)}`)
+  const interval = readInterval(rate, where)
+  readBurst(rate, where)
+  if (interval === 0) return () => rounds(body, 0, 0, count, where)
+  return () => turns(body, new Throttler(rate), count)
+}
+const PACE_NAMES = ['rate', 'interval', 'burst', 'count']
+
+function* turns(body: () => unknown, throttler: Throttler, count: number): Routine<void> {
+  for (let round = 0; round < count; round++) {
+    if (throttler.isReady(Fiber.current)) yield* NEXT_ROUND // others run first
+    yield* throttler.nextRound()
+    if ((yield* runBody(body as () => Op<unknown>)) === false) return
+  }
+}
+
 /** The grid: a round is due one interval after the last was due; if that is past, at once, and the grid starts anew. */
 function* rounds(
   body: () => unknown,
@@ -123,18 +139,4 @@ function* rounds(
     if ((yield* runBody(body as () => Op<unknown>)) === false) return
     due += interval
   }
-}
-
-function readPace(pace: number | Pace, where: string): { interval: number; count: number } {
-  const options =
-    typeof pace === 'number' ? { rate: pace } : checkOptions(pace, ['rate', 'interval', 'count'], where)
-  const { rate, interval, count = Infinity } = options
-  if ((rate === undefined) === (interval === undefined)) {
-    throw new BadArgument(`${where} needs either a rate (rounds a second) or an interval (milliseconds)`)
-  }
-  if (rate !== undefined && !(typeof rate === 'number' && rate > 0))
-    throw new BadArgument(`${where} needs a rate above 0, got ${show(rate)}`)
-  if (typeof count !== 'number' || !(count >= 0))
-    throw new BadArgument(`${where} needs a count of 0 or more, got ${show(count)}`)
-  return { interval: rate !== undefined ? 1000 / rate : checkMs(interval, where), count }
 }
