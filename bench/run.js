@@ -1,4 +1,4 @@
-// npm run bench: polyphony's core beside async/await, effect and effection, on this Node and on the newest.
+// npm run bench: polyphony beside async/await, effect, effection and other libraries, on this Node and on the newest.
 //
 //   npm run bench                          everything, one table for each Node
 //   npm run bench -- switch --rounds 5     only rows with "switch" in their name or file
@@ -12,7 +12,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { needBuilt, oneOf, readArgs, refuse, wholeNumber } from '../scripts/args.js'
-import { CONTESTANTS } from './harness.js'
+import { CONTESTANTS, checkRow, isLibrary } from './harness.js'
 import { writeReport } from './report.js'
 import { line, lineOf, titles } from './table.js'
 
@@ -41,11 +41,12 @@ for (const who of only) oneOf('--only', who, CONTESTANTS)
 oneOf('--node', options.node, ['current', 'newest', 'both'])
 needBuilt('dist/index.js')
 
-const files = readdirSync(`${here}rows`).sort(inOrder)
-if (!(await hasRows()))
+const questions = await readQuestions()
+if (!questions.some(({ file, rows }) => rows.some((row) => isWanted(file, row))))
   refuse(`no row has ${words.map((word) => `'${word}'`).join(' and ')} in its name or file`)
 
-if (only.some((who) => who.startsWith('effect')) && !existsSync(`${here}node_modules/effect`)) npmCi(here)
+const isMissing = (who) => isLibrary(who) && !existsSync(`${here}node_modules/${who}`)
+if (only.some(isMissing)) npmCi(here)
 
 const [loadBefore] = loadavg()
 const nodes = []
@@ -76,15 +77,35 @@ function nodesToRun() {
   }))
 }
 
+/** The files of rows/ in the order of the table: [{ file, rows }]. */
+async function readQuestions() {
+  const questions = []
+  for (const file of readdirSync(`${here}rows`).sort(inOrder)) {
+    const { rows } = await import(`./rows/${file}`)
+    rows.forEach(checkRow)
+    questions.push({ file, rows })
+  }
+  return questions
+}
+
 function inOrder(a, b) {
   const order = [
     'switch',
     'deep',
     'spin',
     'message',
+    'call',
+    'queue',
+    'mutex',
+    'semaphore',
+    'pool',
+    'throttler',
+    'foreach',
+    'together',
     'timeout',
     'sleep',
     'stop',
+    'supervise',
     'memory',
     'million',
     'starvation',
@@ -98,9 +119,8 @@ async function table(node) {
   const results = []
   const how = smoke ? 'a smoke test, the figures mean nothing' : `median of ${rounds} interleaved rounds`
   console.log(`\nNode ${node.version}: CPU time for each operation, ${how}\n`)
-  console.log(line(titles()))
-  for (const file of files) {
-    const { rows } = await import(`./rows/${file}`)
+  console.log(line(titles))
+  for (const { file, rows } of questions) {
     for (const [index, row] of rows.entries()) {
       if (!isWanted(file, row)) continue
       const result = { row, figures: runInProcesses(node, `rows/${file}`, index, row) }
@@ -111,14 +131,6 @@ async function table(node) {
   return results
 }
 
-async function hasRows() {
-  for (const file of files) {
-    const { rows } = await import(`./rows/${file}`)
-    if (rows.some((row) => isWanted(file, row))) return true
-  }
-  return false
-}
-
 function isWanted(file, row) {
   if (quick && words.length === 0 && (row.detail || row.slow)) return false
   return words.every((word) => `${file} ${row.name}`.includes(word))
@@ -127,7 +139,8 @@ function isWanted(file, row) {
 /** The figures of every contestant: { ours: [...], async: [...] }. A row has a process of its own, or several. */
 function runInProcesses(node, file, index, row) {
   const figures = {}
-  const groups = row.apart ? only.map((who) => [who]) : [only]
+  const present = only.filter((who) => who in row)
+  const groups = row.apart ? present.map((who) => [who]) : [present]
   for (let i = 0; i < (smoke ? 1 : (row.processes ?? 1)); i++) {
     for (const group of groups) {
       const json = execFileSync(
