@@ -98,7 +98,8 @@ export function missedBy(result) {
 /** 'met', or what is missed; '' where there is no aim, or nobody to compare with. */
 export function verdictOf(result) {
   const { row, figures } = result
-  if (!Object.keys(row.aim ?? {}).some((key) => key === 'most' || key in figures)) return ''
+  const hasRival = Object.keys(row.aim ?? {}).some((key) => key === 'most' || key in figures)
+  if (!hasRival || !('ours' in figures)) return ''
   const missed = missedBy(result)
   return missed.length === 0 ? 'met' : `missed ${missed.join(', ')}`.trim()
 }
