@@ -50,7 +50,7 @@ if (only.some(isMissing)) npmCi(here)
 
 const [loadBefore] = loadavg()
 const nodes = []
-for (const node of nodesToRun()) nodes.push({ ...node, results: await table(node) })
+for (const node of nodesToRun()) nodes.push({ ...node, results: table(node) })
 if (options.write) writeReport(nodes, { rounds, load: [loadBefore, loadavg()[0]] })
 if (smoke) console.log('bench: every row runs')
 
@@ -115,20 +115,29 @@ function inOrder(a, b) {
   return place(a) - place(b)
 }
 
-async function table(node) {
-  const results = []
+function table(node) {
   const how = smoke ? 'a smoke test, the figures mean nothing' : `median of ${rounds} interleaved rounds`
   console.log(`\nNode ${node.version}: CPU time for each operation, ${how}\n`)
   console.log(line(titles))
-  for (const { file, rows } of questions) {
-    for (const [index, row] of rows.entries()) {
-      if (!isWanted(file, row)) continue
-      const result = { row, figures: runInProcesses(node, `rows/${file}`, index, row) }
-      results.push(result)
-      console.log(line(lineOf(result, smoke)))
-    }
+  const results = []
+  const show = (row, figures) => {
+    results.push({ row, figures })
+    console.log(line(lineOf({ row, figures }, smoke)))
   }
+  const jobs = wanted()
+  // Loading the libraries is most of the work of a smoke test, so it is done once.
+  if (smoke) runInProcess(node, jobs).forEach((figures, i) => void show(jobs[i].row, figures))
+  else for (const job of jobs) show(job.row, measure(node, job))
   return results
+}
+
+/** The rows to run, and who takes part: [{ file, index, row, only }]. */
+function wanted() {
+  return questions.flatMap(({ file, rows }) =>
+    rows
+      .map((row, index) => ({ file, index, row, only: only.filter((who) => who in row) }))
+      .filter(({ row }) => isWanted(file, row)),
+  )
 }
 
 function isWanted(file, row) {
@@ -137,19 +146,25 @@ function isWanted(file, row) {
 }
 
 /** The figures of every contestant: { ours: [...], async: [...] }. A row has a process of its own, or several. */
-function runInProcesses(node, file, index, row) {
+function measure(node, job) {
+  const { apart, processes = 1 } = job.row
+  const groups = apart ? job.only.map((who) => [who]) : [job.only]
   const figures = {}
-  const present = only.filter((who) => who in row)
-  const groups = row.apart ? present.map((who) => [who]) : [present]
-  for (let i = 0; i < (smoke ? 1 : (row.processes ?? 1)); i++) {
-    for (const group of groups) {
-      const json = execFileSync(
-        node.path,
-        ['--expose-gc', `${here}row.js`, file, index, JSON.stringify({ only: group, rounds, quick, smoke })],
-        { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
-      )
-      for (const { who, figures: list } of JSON.parse(json)) (figures[who] ??= []).push(...list)
+  for (let i = 0; i < processes; i++) {
+    for (const only of groups) {
+      const [more] = runInProcess(node, [{ ...job, only }])
+      for (const who in more) (figures[who] ??= []).push(...more[who])
     }
   }
   return figures
+}
+
+/** One after the other in one process; the figures of each. */
+function runInProcess(node, jobs) {
+  const what = { jobs: jobs.map(({ file, index, only }) => ({ file, index, only })), rounds, quick, smoke }
+  const json = execFileSync(node.path, ['--expose-gc', `${here}row.js`, JSON.stringify(what)], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return JSON.parse(json).map((list) => Object.fromEntries(list.map(({ who, figures }) => [who, figures])))
 }
