@@ -124,7 +124,7 @@ function table(node) {
     results.push({ row, figures })
     console.log(line(lineOf({ row, figures }, smoke)))
   }
-  const jobs = wanted()
+  const jobs = wantedRows()
   // Loading the libraries is most of the work of a smoke test, so it is done once.
   if (smoke) runInProcess(node, jobs).forEach((figures, i) => void show(jobs[i].row, figures))
   else for (const job of jobs) show(job.row, measure(node, job))
@@ -132,7 +132,7 @@ function table(node) {
 }
 
 /** The rows to run, and who takes part: [{ file, index, row, only }]. */
-function wanted() {
+function wantedRows() {
   return questions.flatMap(({ file, rows }) =>
     rows
       .map((row, index) => ({ file, index, row, only: only.filter((who) => who in row) }))
