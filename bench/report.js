@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { CONTESTANTS, isLibrary, median } from './harness.js'
-import { aimOf, isText, lineOf, missedBy, othersOf, oursOf, ratioOf, titles, verdictOf } from './table.js'
+import { aimOf, figureOf, isText, lineOf, missedBy, othersOf, ratioOf, titles, verdictOf } from './table.js'
 
 const results = new URL('results.md', import.meta.url)
 const readme = new URL('../README.md', import.meta.url)
@@ -41,8 +41,8 @@ To reproduce: \`npm ci && npm run bench\`. It installs the rivals in \`bench/\` 
 Figures are CPU time of the process for one operation, unless a unit says otherwise: median of ${rounds} rounds in which the
 contestants take turns, in one process for each row. \`ours/async\` is what we cost beside plain async/await: less is better.
 \`effect/ours\` and \`effection/ours\` say how many times faster we are: more is better. \`met?\` says whether the aim is
-met, and if not, against whom. Libraries made for one question stand in the last column: their figure, and how many times faster
-we are. What exactly each contestant does is in \`bench/rows/\`, one file for each question.
+met, and if not, against whom. Libraries made for one question stand in the last column: their figure, and in brackets how many
+times faster we are. What exactly each contestant does is in \`bench/rows/\`, one file for each question.
 ${nodes.map(tableOf).join('')}
 ${notes(nodes[0].results)}
 ## What is missed
@@ -79,7 +79,7 @@ function missed(nodes) {
       .filter((result) => missedBy(result).length > 0)
       .map((result) => {
         const got = missedBy(result).map((who) =>
-          who === '' ? oursOf(result) : `${ratioOf(result, who)} ${who}`,
+          who === '' ? figureOf(result, 'ours') : `${ratioOf(result, who)} ${who}`,
         )
         return `- Node ${version.slice(1)}, ${result.row.name}: ${got.join(', ')} (aim: ${aimOf(result.row)})`
       }),
@@ -121,15 +121,15 @@ function shortTable(nodes) {
       const [a, b = ''] = nodes.map(({ results }) => cellOf(results[i]))
       return a === b || b === '' ? a : `${a} · ${b}`
     }
+    const figures = (who) => both((result) => figureOf(result, who))
     const ratios = (who) => both((result) => ratioOf(result, who))
     const others = othersOf(nodes[0].results[i])
-      .filter((who) => ratios(who) !== '')
-      .map((who) => `${who} ${ratios(who)}`)
+      .map((who) => `${who} ${ratios(who) || figures(who)}`)
       .join(', ')
     return [
       asRow([
         row.name,
-        both(oursOf),
+        figures('ours'),
         ratios('async'),
         ratios('effect'),
         ratios('effection'),

@@ -3,7 +3,7 @@ import { CONTESTANTS, median } from './harness.js'
 
 /** The columns: title and width in the terminal. Rivals that only some rows have share the last one. */
 const COLUMNS = [
-  ['row', 46],
+  ['row', 48],
   ['aim', 45],
   ['ours', 10],
   ['async', 10],
@@ -13,7 +13,7 @@ const COLUMNS = [
   ['effect/ours', 11],
   ['effection/ours', 14],
   ['met?', 14],
-  ['others, and others/ours', 0],
+  ['others (others/ours)', 0],
 ]
 const IN_COLUMNS = ['ours', 'async', 'effect', 'effection']
 const OTHERS = CONTESTANTS.filter((who) => !IN_COLUMNS.includes(who))
@@ -28,7 +28,7 @@ export const isText = (title) => ['row', 'aim', 'met?', titles.at(-1)].includes(
 /** The cells of a row, in the order of the titles. */
 export function lineOf(result, isSmoke = false) {
   const { row } = result
-  const figure = (who) => show(row, typicalOf(result, who))
+  const figure = (who) => figureOf(result, who)
   return [
     row.name,
     aimOf(row),
@@ -36,10 +36,12 @@ export function lineOf(result, isSmoke = false) {
     ...IN_COLUMNS.slice(1).map((who) => ratioOf(result, who)),
     isSmoke ? '' : verdictOf(result),
     othersOf(result)
-      .map((who) => `${who} ${figure(who)} ${ratioOf(result, who)}`.trim())
+      .map((who) => `${who} ${figure(who)} ${inBrackets(ratioOf(result, who))}`.trim())
       .join(', '),
   ]
 }
+
+const inBrackets = (text) => (text === '' ? '' : `(${text})`)
 
 /** A line of text with its cells in columns. */
 export function line(cells) {
@@ -59,8 +61,8 @@ function typicalOf({ figures }, who) {
   return who in figures ? median(figures[who]) : undefined
 }
 
-export function oursOf(result) {
-  return show(result.row, typicalOf(result, 'ours'))
+export function figureOf(result, who) {
+  return show(result.row, typicalOf(result, who))
 }
 
 /** What we cost beside async, or how many times faster than a library we are; '' if there is nothing to compare. */

@@ -63,7 +63,7 @@ export const rows = [
   {
     name: 'pool: acquire(body), free',
     aim: { async: 0.7, 'generic-pool': 2, tarn: 2 },
-    note: 'effect: Pool.use.',
+    note: 'tarn sets a timer for each acquire: its time limit of 30 seconds cannot be switched off.',
     ours: (n) => run(() => loop(new ResourcePool({ limit: LIMIT, create }), work, n)),
     async: (n) => useLoop(new PlainPool(LIMIT, asyncCreate), asyncWork, n),
     effect: (library) => {

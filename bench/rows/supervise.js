@@ -28,6 +28,7 @@ async function asyncRestarts(n) {
 export const rows = [
   {
     name: 'supervise: restart a child that failed',
+    detail: true,
     note: 'async and effect (Effect.retry) have no supervisors: they only run the same code again. Each failure makes an Error with its stack.',
     ours: (n) => run(() => restarts(n)),
     async: asyncRestarts,

@@ -107,19 +107,21 @@ export const rows = [
   },
   {
     name: 'moveOnAfter around a wait',
+    detail: true,
     ...commonLater,
     ours: (n) => run(() => moveOnLaterLoop(n)),
     effect: effectLoop('timeoutOption', later),
   },
   {
     name: 'cancelAfter around a wait',
+    detail: true,
     ...commonLater,
     ours: (n) => run(() => cancelLaterLoop(n)),
     effect: effectLoop('timeout', later),
   },
   {
-    name: 'the same, async with AbortSignal.timeout',
-    note: 'AbortSignal.timeout and Promise.race. Its timer cannot be cleared and stays until it strikes; the other async is setTimeout with clearTimeout.',
+    name: 'cancelAfter beside AbortSignal.timeout',
+    note: 'around a wait as in the row before, where async has setTimeout and clearTimeout; here it has AbortSignal.timeout and Promise.race. The timer of the signal cannot be cleared and stays until it strikes.',
     heavy: 1000,
     ours: (n) => run(() => cancelLaterLoop(n)),
     async: signalLoop,

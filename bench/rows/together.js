@@ -36,7 +36,7 @@ const effectWork = ({ Effect }) => Effect.as(Effect.yieldNow, 1)
 export const rows = [
   {
     name: 'all of ten',
-    note: 'Promise.all leaves the others running when one fails; the others stop them.',
+    note: 'all of ours, effect and effection starts a fiber for each; Promise.all only waits, and when one fails it leaves the rest running.',
     ours: (n) => run(() => allLoop(n)),
     async: asyncAllLoop,
     effect: (library) => {
@@ -60,7 +60,7 @@ export const rows = [
   },
   {
     name: 'race of two',
-    note: 'the loser waits for ever. Promise.race forgets it, and what it holds is never given back; the others stop it and wait until it has ended.',
+    note: 'the loser waits for ever. We, effect and effection stop it, and go on when it has ended; Promise.race forgets it, with whatever it holds.',
     ours: (n) => run(() => raceLoop(n)),
     async: asyncRaceLoop,
     effect: (library) => {
