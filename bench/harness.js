@@ -1,14 +1,17 @@
-// How a row is measured. A row is one line of the table: a question put to polyphony ("ours"), to plain async/await, to
-// effect and to effection. Each file in rows/ is one question and exports `rows`, a list of objects:
+// How a row is measured. A row is one line of the table: a question put to polyphony ("ours"), to plain async/await, and to
+// libraries: effect and effection where they have the thing, and those made for just this question (a pool, a lock). Each
+// file in rows/ is one question and exports `rows`, a list of objects:
 //
 //   name        what the table says
 //   note        for results.md: what one must know to read it
 //   detail      true: not in the short table of README.md
 //   aim         { async: 1.5, effect: 6 } means: at most 1.5 times the cost of async, at least 6 times faster than effect.
 //               { most: 450 } is a figure that ours must not exceed
-//   unit        without one, CPU time for each operation; or 'bytes', 'MB', 'steps', 'ms': the contestants return the figure
-//   ours, async         (n, clock) => promise; does the operation n times
-//   effect, effection   (library) => (n, clock) => promise; the library is loaded only if it takes part
+//   unit        without one, CPU time for each operation; or 'bytes', 'MB', 'steps', 'ms', '%', 'calls': the contestants
+//               return the figure
+//   ours, async   (n, clock) => promise; does the operation n times
+//   effect, effection, tarn, 'generic-pool' ...   the name of any package in package.json:
+//               (library) => (n, clock) => promise; the library is loaded only if it takes part
 //   n           how many operations a round has, or { effection: 5000, else: 1e5 }; without it, as many as take about 100 ms
 //   multiple    n is a multiple of it
 //   heavy       n for the warm-up after a full collection, for rows that leave much garbage
@@ -27,7 +30,26 @@
 // CPU time is that of the process, of all its threads: garbage collection and compilation are part of the price. It is
 // taken from clock.start to clock.stop; a contestant that does not touch the clock is measured whole.
 
-export const CONTESTANTS = ['ours', 'async', 'effect', 'effection']
+import { readFileSync } from 'node:fs'
+
+const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
+
+/** Everybody who may take part. The libraries that appear in most rows come first. */
+export const CONTESTANTS = [
+  ...new Set(['ours', 'async', 'effect', 'effection', ...Object.keys(dependencies)]),
+]
+export const isLibrary = (who) => who in dependencies
+
+const FIELDS = 'name note detail aim unit n multiple heavy smoke rounds apart slow processes never'.split(' ')
+
+/** A row with a misspelt field would be measured without it, and nobody would know. */
+export function checkRow(row) {
+  const wrong = [
+    ...Object.keys(row).filter((key) => !FIELDS.includes(key) && !CONTESTANTS.includes(key)),
+    ...Object.keys(row.aim ?? {}).filter((key) => key !== 'most' && !(key in row)),
+  ]
+  if (wrong.length > 0) throw new Error(`bench: the row '${row.name}' has no use for '${wrong.join("', '")}'`)
+}
 
 /** A round should take this much CPU time, in ns: long beside the clock's microsecond, short beside the machine's moods. */
 const ROUND = 100e6
@@ -71,9 +93,7 @@ function isTimed(row) {
 }
 
 async function contestantOf(row, who) {
-  if (who === 'effect') return row.effect(await import('effect'))
-  if (who === 'effection') return row.effection(await import('effection'))
-  return row[who]
+  return isLibrary(who) ? row[who](await import(who)) : row[who]
 }
 
 /** Number of operations a round. Finding it also warms the code up. */
@@ -98,7 +118,7 @@ async function size(row, who, contestant, { quick, smoke }) {
   return n
 }
 
-/** Runs one row: interleaved rounds (ours, async, effect, effection, ours, ...). Returns the figures of every round. */
+/** Runs one row: interleaved rounds (ours, async, effect, ..., ours, async, ...). Returns the figures of every round. */
 export async function runRow(row, options) {
   const { only, rounds, smoke } = options
   const contestants = []
@@ -113,7 +133,7 @@ export async function runRow(row, options) {
       if (entry.isLong && round % 3 !== 0) continue
       const { figure, ns } = await measure(row, entry.contestant, entry.n)
       entry.figures.push(figure)
-      entry.isLong = ns > LONG && entry.who.startsWith('effect')
+      entry.isLong = ns > LONG && isLibrary(entry.who)
     }
   }
   return contestants.map(({ who, n, figures }) => ({ who, n, figures }))

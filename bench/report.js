@@ -1,8 +1,8 @@
 // Writes bench/results.md, and the short table in README.md between its two bench marks.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
-import { median } from './harness.js'
-import { brief, lineOf, missedBy, titles } from './table.js'
+import { CONTESTANTS, isLibrary, median } from './harness.js'
+import { aimOf, figureOf, isText, lineOf, missedBy, othersOf, ratioOf, titles, verdictOf } from './table.js'
 
 const results = new URL('results.md', import.meta.url)
 const readme = new URL('../README.md', import.meta.url)
@@ -30,8 +30,9 @@ Written by \`npm run bench -- --write\` on ${new Date().toISOString().slice(0, 1
 | machine | ${machine} |
 | load average | ${load.map((number) => number.toFixed(1)).join(' before, ')} after |
 | Node | ${nodes.map(({ version }) => version.slice(1)).join(' and ')} |
-| effect | ${versionOf('effect')} |
-| effection | ${versionOf('effection')} |
+| rivals | ${CONTESTANTS.filter(isLibrary)
+    .map((name) => `${name} ${versionOf(name)}`)
+    .join(', ')} |
 
 To reproduce: \`npm ci && npm run bench\`. It installs the rivals in \`bench/\` and the newest Node in \`tools/newest-node\`.
 
@@ -39,8 +40,9 @@ To reproduce: \`npm ci && npm run bench\`. It installs the rivals in \`bench/\` 
 
 Figures are CPU time of the process for one operation, unless a unit says otherwise: median of ${rounds} rounds in which the
 contestants take turns, in one process for each row. \`ours/async\` is what we cost beside plain async/await: less is better.
-\`effect/ours\` and \`effection/ours\` say how many times faster we are: more is better. The last column says whether the aim is
-met, and if not, against whom. What exactly each contestant does is in \`bench/rows/\`, one file for each question.
+\`effect/ours\` and \`effection/ours\` say how many times faster we are: more is better. \`met?\` says whether the aim is
+met, and if not, against whom. Libraries made for one question stand in the last column: their figure, and in brackets how many
+times faster we are. What exactly each contestant does is in \`bench/rows/\`, one file for each question.
 ${nodes.map(tableOf).join('')}
 ${notes(nodes[0].results)}
 ## What is missed
@@ -59,11 +61,11 @@ function versionOf(name) {
 }
 
 const asRow = (cells) => `| ${cells.join(' | ')} |`
-const rule = (count, first) => `|${'---|'.repeat(first)}${'---:|'.repeat(count - first)}`
+const rule = (titles) => `|${titles.map((title) => (isText(title) ? '---|' : '---:|')).join('')}`
 
 function tableOf({ version, results }) {
   const lines = results.map((result) => asRow(lineOf(result)))
-  return `\n## Node ${version.slice(1)}\n\n${[asRow(titles()), rule(titles().length, 2), ...lines].join('\n')}\n`
+  return `\n## Node ${version.slice(1)}\n\n${[asRow(titles), rule(titles), ...lines].join('\n')}\n`
 }
 
 function notes(results) {
@@ -76,9 +78,10 @@ function missed(nodes) {
     results
       .filter((result) => missedBy(result).length > 0)
       .map((result) => {
-        const { aim, ours, ...ratios } = brief(result)
-        const got = missedBy(result).map((who) => (who === '' ? ours : `${ratios[who]} ${who}`))
-        return `- Node ${version.slice(1)}, ${result.row.name}: ${got.join(', ')} (aim: ${aim})`
+        const got = missedBy(result).map((who) =>
+          who === '' ? figureOf(result, 'ours') : `${ratioOf(result, who)} ${who}`,
+        )
+        return `- Node ${version.slice(1)}, ${result.row.name}: ${got.join(', ')} (aim: ${aimOf(result.row)})`
       }),
   )
   return list.length === 0 ? 'Nothing: every aim is met.' : list.join('\n')
@@ -96,9 +99,9 @@ function noise(nodes) {
   const timed = nodes.flatMap(({ results }) => results).filter(({ row }) => row.unit === undefined)
   const of = (who) =>
     timed.filter(({ figures }) => figures[who]?.length > 1).map(({ figures }) => spread(figures[who]))
-  const parts = ['ours', 'async', 'effect', 'effection']
-    .filter((who) => of(who).length > 0)
-    .map((who) => `${who} ${percent(median(of(who)))} (at worst ${percent(Math.max(...of(who)))})`)
+  const parts = CONTESTANTS.filter((who) => of(who).length > 0).map(
+    (who) => `${who} ${percent(median(of(who)))} (at worst ${percent(Math.max(...of(who)))})`,
+  )
   return `Absolute figures move by a factor of two or three with the machine and its load. Ratios move less, by a quarter, now and then by a
 half, so an aim that is met or missed by less may change sides in the next run. In this run the middle half of the rounds spanned this much of
 their median, typically and at worst: ${parts.join(', ')}.
@@ -111,20 +114,34 @@ nanosecond more or less is luck. Rows are in processes of their own, so the same
 
 /** For README.md: one line for each question, both Nodes in a cell. */
 function shortTable(nodes) {
-  const head = ['', 'ours', 'ours/async', 'effect/ours', 'effection/ours', 'aim']
-  const lines = nodes[0].results.flatMap((first, i) => {
-    if (first.row.detail) return []
-    const cells = nodes.map(({ results }) => brief(results[i]))
-    const both = (key) => {
-      const [a, b = ''] = cells.map((cell) => cell[key])
+  const head = ['row', 'ours', 'ours/async', 'effect/ours', 'effection/ours', 'others/ours', 'met?']
+  const lines = nodes[0].results.flatMap(({ row }, i) => {
+    if (row.detail) return []
+    const both = (cellOf) => {
+      const [a, b = ''] = nodes.map(({ results }) => cellOf(results[i]))
       return a === b || b === '' ? a : `${a} · ${b}`
     }
-    return [asRow([first.row.name, ...['ours', 'async', 'effect', 'effection', 'verdict'].map(both)])]
+    const figures = (who) => both((result) => figureOf(result, who))
+    const ratios = (who) => both((result) => ratioOf(result, who))
+    const others = othersOf(nodes[0].results[i])
+      .map((who) => `${who} ${ratios(who) || figures(who)}`)
+      .join(', ')
+    return [
+      asRow([
+        row.name,
+        figures('ours'),
+        ratios('async'),
+        ratios('effect'),
+        ratios('effection'),
+        others,
+        both(verdictOf),
+      ]),
+    ]
   })
   return [
     `Where there are two figures, the first is for Node ${nodes.map(({ version }) => version.slice(1)).join(', the second for Node ')}.\n`,
-    asRow(head),
-    rule(head.length, 1),
+    asRow(['', ...head.slice(1, -1), 'aim']),
+    rule(head),
     ...lines,
   ].join('\n')
 }

@@ -1,4 +1,4 @@
-// npm run bench: polyphony's core beside async/await, effect and effection, on this Node and on the newest.
+// npm run bench: polyphony beside async/await, effect, effection and other libraries, on this Node and on the newest.
 //
 //   npm run bench                          everything, one table for each Node
 //   npm run bench -- switch --rounds 5     only rows with "switch" in their name or file
@@ -12,7 +12,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { needBuilt, oneOf, readArgs, refuse, wholeNumber } from '../scripts/args.js'
-import { CONTESTANTS } from './harness.js'
+import { CONTESTANTS, checkRow, isLibrary } from './harness.js'
 import { writeReport } from './report.js'
 import { line, lineOf, titles } from './table.js'
 
@@ -41,15 +41,16 @@ for (const who of only) oneOf('--only', who, CONTESTANTS)
 oneOf('--node', options.node, ['current', 'newest', 'both'])
 needBuilt('dist/index.js')
 
-const files = readdirSync(`${here}rows`).sort(inOrder)
-if (!(await hasRows()))
+const questions = await readQuestions()
+if (!questions.some(({ file, rows }) => rows.some((row) => isWanted(file, row))))
   refuse(`no row has ${words.map((word) => `'${word}'`).join(' and ')} in its name or file`)
 
-if (only.some((who) => who.startsWith('effect')) && !existsSync(`${here}node_modules/effect`)) npmCi(here)
+const isMissing = (who) => isLibrary(who) && !existsSync(`${here}node_modules/${who}`)
+if (only.some(isMissing)) npmCi(here)
 
 const [loadBefore] = loadavg()
 const nodes = []
-for (const node of nodesToRun()) nodes.push({ ...node, results: await table(node) })
+for (const node of nodesToRun()) nodes.push({ ...node, results: table(node) })
 if (options.write) writeReport(nodes, { rounds, load: [loadBefore, loadavg()[0]] })
 if (smoke) console.log('bench: every row runs')
 
@@ -76,15 +77,35 @@ function nodesToRun() {
   }))
 }
 
+/** The files of rows/ in the order of the table: [{ file, rows }]. */
+async function readQuestions() {
+  const questions = []
+  for (const file of readdirSync(`${here}rows`).sort(inOrder)) {
+    const { rows } = await import(`./rows/${file}`)
+    rows.forEach(checkRow)
+    questions.push({ file, rows })
+  }
+  return questions
+}
+
 function inOrder(a, b) {
   const order = [
     'switch',
     'deep',
     'spin',
     'message',
+    'call',
+    'queue',
+    'mutex',
+    'semaphore',
+    'pool',
+    'throttler',
+    'foreach',
+    'together',
     'timeout',
     'sleep',
     'stop',
+    'supervise',
     'memory',
     'million',
     'starvation',
@@ -94,29 +115,29 @@ function inOrder(a, b) {
   return place(a) - place(b)
 }
 
-async function table(node) {
-  const results = []
+function table(node) {
   const how = smoke ? 'a smoke test, the figures mean nothing' : `median of ${rounds} interleaved rounds`
   console.log(`\nNode ${node.version}: CPU time for each operation, ${how}\n`)
-  console.log(line(titles()))
-  for (const file of files) {
-    const { rows } = await import(`./rows/${file}`)
-    for (const [index, row] of rows.entries()) {
-      if (!isWanted(file, row)) continue
-      const result = { row, figures: runInProcesses(node, `rows/${file}`, index, row) }
-      results.push(result)
-      console.log(line(lineOf(result, smoke)))
-    }
+  console.log(line(titles))
+  const results = []
+  const show = (row, figures) => {
+    results.push({ row, figures })
+    console.log(line(lineOf({ row, figures }, smoke)))
   }
+  const jobs = wantedRows()
+  // Loading the libraries is most of the work of a smoke test, so it is done once.
+  if (smoke) runInProcess(node, jobs).forEach((figures, i) => void show(jobs[i].row, figures))
+  else for (const job of jobs) show(job.row, measure(node, job))
   return results
 }
 
-async function hasRows() {
-  for (const file of files) {
-    const { rows } = await import(`./rows/${file}`)
-    if (rows.some((row) => isWanted(file, row))) return true
-  }
-  return false
+/** The rows to run, and who takes part: [{ file, index, row, only }]. */
+function wantedRows() {
+  return questions.flatMap(({ file, rows }) =>
+    rows
+      .map((row, index) => ({ file, index, row, only: only.filter((who) => who in row) }))
+      .filter(({ row }) => isWanted(file, row)),
+  )
 }
 
 function isWanted(file, row) {
@@ -125,18 +146,25 @@ function isWanted(file, row) {
 }
 
 /** The figures of every contestant: { ours: [...], async: [...] }. A row has a process of its own, or several. */
-function runInProcesses(node, file, index, row) {
+function measure(node, job) {
+  const { apart, processes = 1 } = job.row
+  const groups = apart ? job.only.map((who) => [who]) : [job.only]
   const figures = {}
-  const groups = row.apart ? only.map((who) => [who]) : [only]
-  for (let i = 0; i < (smoke ? 1 : (row.processes ?? 1)); i++) {
-    for (const group of groups) {
-      const json = execFileSync(
-        node.path,
-        ['--expose-gc', `${here}row.js`, file, index, JSON.stringify({ only: group, rounds, quick, smoke })],
-        { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] },
-      )
-      for (const { who, figures: list } of JSON.parse(json)) (figures[who] ??= []).push(...list)
+  for (let i = 0; i < processes; i++) {
+    for (const only of groups) {
+      const [more] = runInProcess(node, [{ ...job, only }])
+      for (const who in more) (figures[who] ??= []).push(...more[who])
     }
   }
   return figures
+}
+
+/** One after the other in one process; the figures of each. */
+function runInProcess(node, jobs) {
+  const what = { jobs: jobs.map(({ file, index, only }) => ({ file, index, only })), rounds, quick, smoke }
+  const json = execFileSync(node.path, ['--expose-gc', `${here}row.js`, JSON.stringify(what)], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  return JSON.parse(json).map((list) => Object.fromEntries(list.map(({ who, figures }) => [who, figures])))
 }

@@ -1,83 +1,107 @@
-// How figures read: one row of the table as a list of cells, and whether its aim is met.
-import { median } from './harness.js'
+// How figures read: one row of the table as cells with names, and whether its aim is met.
+import { CONTESTANTS, median } from './harness.js'
 
-const RIVALS = ['effect', 'effection']
-const WIDTHS = [46, 41, 10, 10, 10, 11, 10, 11, 14, 0]
+/** The columns: title and width in the terminal. Rivals that only some rows have share the last one. */
+const COLUMNS = [
+  ['row', 48],
+  ['aim', 45],
+  ['ours', 10],
+  ['async', 10],
+  ['effect', 10],
+  ['effection', 11],
+  ['ours/async', 10],
+  ['effect/ours', 11],
+  ['effection/ours', 14],
+  ['met?', 14],
+  ['others (others/ours)', 0],
+]
+const IN_COLUMNS = ['ours', 'async', 'effect', 'effection']
+const OTHERS = CONTESTANTS.filter((who) => !IN_COLUMNS.includes(who))
+const LIBRARIES = CONTESTANTS.filter((who) => who !== 'ours' && who !== 'async')
+/** Figures of which nothing can be said by dividing them. */
+const NO_RATIO = ['steps', '%', 'calls']
 
-export function titles() {
-  return [
-    'row',
-    'aim',
-    'ours',
-    'async',
-    'effect',
-    'effection',
-    'ours/async',
-    'effect/ours',
-    'effection/ours',
-    'met?',
-  ]
-}
+export const titles = COLUMNS.map(([title]) => title)
+/** Which columns hold text, and are set to the left. */
+export const isText = (title) => ['row', 'aim', 'met?', titles.at(-1)].includes(title)
 
-/** The cells of a row. */
-export function lineOf({ row, figures }, isSmoke = false) {
-  const typical = typicalOf(figures)
+/** The cells of a row, in the order of the titles. */
+export function lineOf(result, isSmoke = false) {
+  const { row } = result
+  const figure = (who) => figureOf(result, who)
   return [
     row.name,
     aimOf(row),
-    ...['ours', 'async', ...RIVALS].map((who) => show(row, typical[who])),
-    ...ratiosOf(row, typical).map(times),
-    isSmoke ? '' : verdict({ row, figures }),
+    ...IN_COLUMNS.map(figure),
+    ...IN_COLUMNS.slice(1).map((who) => ratioOf(result, who)),
+    isSmoke ? '' : verdictOf(result),
+    othersOf(result)
+      .map((who) => `${who} ${figure(who)} ${inBrackets(ratioOf(result, who))}`.trim())
+      .join(', '),
   ]
 }
 
-/** Ratios say nothing about steps. */
-function ratiosOf({ unit }, { ours, async, effect, effection }) {
-  return unit === 'steps'
-    ? [Number.NaN, Number.NaN, Number.NaN]
-    : [ours / async, effect / ours, effection / ours]
-}
-
-/** The same in short: figure, ratios, verdict. */
-export function brief(result) {
-  const [, aim, ours, , , , async, effect, effection, verdict] = lineOf(result)
-  return { aim, ours, async, effect, effection, verdict }
-}
+const inBrackets = (text) => (text === '' ? '' : `(${text})`)
 
 /** A line of text with its cells in columns. */
 export function line(cells) {
   return cells
-    .map((cell, i) => (i < 2 || i === cells.length - 1 ? cell.padEnd(WIDTHS[i]) : cell.padStart(WIDTHS[i])))
+    .map((cell, i) => (isText(titles[i]) ? cell.padEnd(COLUMNS[i][1]) : cell.padStart(COLUMNS[i][1])))
     .join('  ')
     .trimEnd()
 }
 
-function typicalOf(figures) {
-  return Object.fromEntries(Object.entries(figures).map(([who, list]) => [who, median(list)]))
+/** The rivals of a row that have no column of their own. */
+export function othersOf({ figures }) {
+  return OTHERS.filter((who) => who in figures)
 }
 
-function aimOf({ aim = {}, unit }) {
+/** The figure of a contestant: the median of its rounds. */
+function typicalOf({ figures }, who) {
+  return who in figures ? median(figures[who]) : undefined
+}
+
+export function figureOf(result, who) {
+  return show(result.row, typicalOf(result, who))
+}
+
+/** What we cost beside async, or how many times faster than a library we are; '' if there is nothing to compare. */
+export function ratioOf(result, who) {
+  if (NO_RATIO.includes(result.row.unit)) return ''
+  const ratio = timesOf(result, who)
+  if (!Number.isFinite(ratio)) return ''
+  return `${ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(0)}x`
+}
+
+function timesOf(result, who) {
+  const ours = typicalOf(result, 'ours')
+  const theirs = typicalOf(result, who)
+  return who === 'async' ? ours / theirs : theirs / ours
+}
+
+export function aimOf({ aim = {}, unit }) {
   const parts = []
   if (aim.most !== undefined) parts.push(`at most ${aim.most.toLocaleString('en')} ${unit}`)
   if (aim.async !== undefined) parts.push(`≤ ${aim.async}x async`)
-  for (const who of RIVALS) if (aim[who] !== undefined) parts.push(`≥ ${aim[who]}x ${who}`)
+  for (const who of LIBRARIES) if (aim[who] !== undefined) parts.push(`≥ ${aim[who]}x ${who}`)
   return parts.join(', ')
 }
 
-/** Whom the aim is missed against: some of 'async', 'effect', 'effection'; '' for a figure that is too large. */
-export function missedBy({ row: { aim = {} }, figures }) {
-  const typical = typicalOf(figures)
+/** Whom the aim is missed against: names of contestants; '' for a figure that is too large. */
+export function missedBy(result) {
+  const { aim = {} } = result.row
   const missed = []
-  if (aim.most !== undefined && typical.ours > aim.most) missed.push('')
-  if (typical.ours / typical.async > aim.async) missed.push('async')
-  for (const who of RIVALS) if (typical[who] / typical.ours < aim[who]) missed.push(who)
+  if (typicalOf(result, 'ours') > aim.most) missed.push('')
+  if (timesOf(result, 'async') > aim.async) missed.push('async')
+  for (const who of LIBRARIES) if (timesOf(result, who) < aim[who]) missed.push(who)
   return missed
 }
 
 /** 'met', or what is missed; '' where there is no aim, or nobody to compare with. */
-function verdict(result) {
+export function verdictOf(result) {
   const { row, figures } = result
-  if (!Object.keys(row.aim ?? {}).some((key) => key === 'most' || key in figures)) return ''
+  const hasRival = Object.keys(row.aim ?? {}).some((key) => key === 'most' || key in figures)
+  if (!hasRival || !('ours' in figures)) return ''
   const missed = missedBy(result)
   return missed.length === 0 ? 'met' : `missed ${missed.join(', ')}`.trim()
 }
@@ -89,10 +113,6 @@ function show({ unit, never }, figure) {
     return figure < 9950 ? `${figure.toFixed(0)} ns` : `${(figure / 1000).toFixed(0)} µs`
   if (unit === 'ns more') return `${figure.toFixed(1)} ns`
   if (unit === 'ms') return `${figure.toFixed(1)} ms`
+  if (unit === '%') return `${figure.toFixed(2)} %`
   return `${Math.round(figure).toLocaleString('en')} ${unit === 'bytes' ? 'B' : unit}`
-}
-
-function times(ratio) {
-  if (!Number.isFinite(ratio)) return ''
-  return `${ratio < 10 ? ratio.toFixed(2) : ratio.toFixed(0)}x`
 }

@@ -29,7 +29,10 @@ const wrong: [command: string, said: RegExp][] = [
   ['scripts/mutate.js S01 --write', /only a whole run can --write/],
   ['bench/run.js --no-such', /'--no-such'; allowed: .*--rounds/],
   ['bench/run.js --rounds many', /--rounds must be a whole number from 1 up, not 'many'/],
-  ['bench/run.js --only theirs', /--only must be ours or async or effect or effection, not 'theirs'/],
+  [
+    'bench/run.js --only theirs',
+    /--only must be ours or async or effect or effection or .*tarn, not 'theirs'/,
+  ],
   ['bench/run.js --node old', /--node must be current or newest or both, not 'old'/],
   ['bench/run.js no-such-row', /no row has 'no-such-row' in its name or file/],
   ['build/test/random/main.js --no-such', /'--no-such'; allowed: .*--runs/],

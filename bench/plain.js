@@ -1,0 +1,93 @@
+// Queue, semaphore, mutex and pool as one writes them oneself with promises: the "async" of the rows about constructs.
+// The shortest code that is right and quick: who waits is handed the item, the permit, the resource. Nobody who waits can
+// be stopped, no holder is known, nothing is counted.
+
+/** What an operation answers that had nothing to wait for. */
+const DONE = Promise.resolve()
+
+export class PlainQueue {
+  items = []
+  takers = []
+  putters = []
+
+  constructor(capacity = Infinity) {
+    this.capacity = capacity
+  }
+
+  push(item) {
+    if (this.takers.length > 0) this.takers.shift()(item)
+    else if (this.items.length < this.capacity) this.items.push(item)
+    else return new Promise((resolve) => this.putters.push({ item, resolve }))
+    return DONE
+  }
+
+  shift() {
+    if (this.items.length === 0) return new Promise((resolve) => this.takers.push(resolve))
+    const item = this.items.shift()
+    if (this.putters.length > 0) {
+      const putter = this.putters.shift()
+      this.items.push(putter.item)
+      putter.resolve()
+    }
+    return Promise.resolve(item)
+  }
+}
+
+export class PlainSemaphore {
+  waiters = []
+
+  constructor(limit) {
+    this.free = limit
+  }
+
+  acquire() {
+    if (this.free === 0) return new Promise((resolve) => this.waiters.push(resolve))
+    this.free--
+    return DONE
+  }
+
+  release() {
+    if (this.waiters.length > 0) this.waiters.shift()()
+    else this.free++
+  }
+
+  async use(fn) {
+    await this.acquire()
+    try {
+      return await fn()
+    } finally {
+      this.release()
+    }
+  }
+}
+
+export class PlainPool {
+  idle = []
+  waiters = []
+
+  constructor(limit, create) {
+    this.room = limit
+    this.create = create
+  }
+
+  async acquire() {
+    if (this.idle.length > 0) return this.idle.pop()
+    if (this.room === 0) return new Promise((resolve) => this.waiters.push(resolve))
+    this.room--
+    return await this.create()
+  }
+
+  release(resource) {
+    if (this.waiters.length > 0) this.waiters.shift()(resource)
+    else this.idle.push(resource)
+  }
+
+  async use(fn) {
+    const resource = await this.acquire()
+    try {
+      return await fn(resource)
+    } finally {
+      this.release(resource)
+    }
+  }
+}
