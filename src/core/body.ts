@@ -158,9 +158,17 @@ function* giveBack(value: unknown, body: (...args: any[]) => unknown): Routine<u
   return value
 }
 
+/** What has an iterator already, as `yield*` wants it. */
+class Given {
+  constructor(private readonly iterator: Iterator<unknown>) {}
+  [Symbol.iterator](): Iterator<unknown> {
+    return this.iterator
+  }
+}
+
 /** Runs an op as a generator. */
 export function* drive(iterator: Iterator<unknown>): Routine<unknown> {
-  return yield* { [Symbol.iterator]: () => iterator } as Op<unknown>
+  return yield* new Given(iterator) as Op<unknown>
 }
 
 /** An op out of a generator function: each `yield*` of it starts anew. */
@@ -178,10 +186,10 @@ export function repeatable<T>(describe: string, make: () => Routine<T>): Op<T> {
 
 /** Runs what a body returned, whatever it is. */
 export function* runReturned(returned: unknown, body: (...args: any[]) => unknown): Routine<unknown> {
-  return yield* drive(runnerOf(returned, body))
+  return yield* new Given(runnerOf(returned, body)) as Op<unknown>
 }
 
 /** Calls a body of either kind inside the current fiber: `yield* runBody(body, x)`. */
 export function* runBody<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
-  return (yield* runReturned(callBody(body, args), body)) as T
+  return yield* new Given(runnerOf(callBody(body, args), body)) as unknown as Op<T>
 }
