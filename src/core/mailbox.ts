@@ -249,6 +249,10 @@ export function deliver(fiber: Fiber<any, any>, message: unknown, mustFit = true
     return false
   }
   const { op, cold } = fiber
+  // The common case: it waits for just any message.
+  if (op === RECEIVE && cold === null && fiber._state === WAITING && fiber.how === NONE) {
+    return settle(fiber, RECEIVE, message)
+  }
   const isAwaited =
     op instanceof Receive && fiber._state === WAITING && fiber.how === NONE && cold?.restart == null
   if (isAwaited && op.offer(fiber, message)) return true
