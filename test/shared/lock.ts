@@ -212,6 +212,31 @@ export function aLock(name: string, make: () => ALock): void {
         isBack(lock)
       }))
 
+    it('S19 a body that had to be abandoned inside does not keep the others out', () =>
+      virtual(function* () {
+        const lock = make()
+        const log: string[] = []
+        const stubborn = spin(() =>
+          lock.hold(function* () {
+            for (;;) {
+              // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
+              hold: try {
+                yield* sleep(1000)
+              } finally {
+                // biome-ignore lint/correctness/noUnsafeFinally: it never lets go
+                break hold
+              }
+            }
+          }),
+        )
+        spin(visit, lock, log, 'next', 1)
+        yield* sleep(5)
+        assert.deepEqual(yield* stubborn.kill(), { type: 'abandoned' })
+        yield* Fiber.current.joinChildren()
+        assert.deepEqual(log, ['next in', 'next out'])
+        isBack(lock)
+      }))
+
     it('S17 cleanup may wait for it', () =>
       virtual(function* () {
         const lock = make()

@@ -159,31 +159,6 @@ describe('the mutex', () => {
       assert.equal(reports().length, 3)
     }))
 
-  it('X2 S19 a holder that had to be abandoned inside synchronize does not keep the others out', () =>
-    virtual(function* () {
-      const mutex = new Mutex()
-      const log: unknown[] = []
-      const stubborn = spin(() =>
-        mutex.synchronize(function* () {
-          for (;;) {
-            // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
-            hold: try {
-              yield* sleep(1000)
-            } finally {
-              // biome-ignore lint/correctness/noUnsafeFinally: it never lets go
-              break hold
-            }
-          }
-        }),
-      )
-      spin(lockAndLog, mutex, log, 'waiter', 1)
-      yield* sleep(5)
-      assert.deepEqual(yield* stubborn.kill(), { type: 'abandoned' })
-      yield* Fiber.current.joinChildren()
-      assert.deepEqual(log, ['waiter'])
-      assert.equal(reports().length, 1)
-    }))
-
   it('X2 S41 a restarted holder does not hold it any more', () =>
     virtual(function* () {
       const mutex = new Mutex()
