@@ -1176,8 +1176,8 @@ export const mutants = [
     [
       'supervise/intensity',
       'a row never ends',
-      'row === undefined || this.host',
-      'row === undefined || false && this.host',
+      'row.since > this.policy.within',
+      'row.since > Infinity',
     ],
     [
       'supervise/supervision',
