@@ -134,18 +134,16 @@ export class Events<T> implements Source<T>, Iterates<T> {
 
   private fail(error: unknown): void {
     if (this.phase !== OPEN) return
-    const first = this.waiters.first
-    if (first !== null) {
-      ;(first.fiber as Fiber).runtime.external--
+    if (this.waiters.size > 0) {
+      this.owner.runtime.external--
       this.waiters.refuse(error)
     } else this.failure = { error }
     this.stopListening(ENDED)
   }
 
   private handOver(item: T | typeof END): boolean {
-    const first = this.waiters.first
-    if (first === null) return false
-    ;(first.fiber as Fiber).runtime.external--
+    if (this.waiters.size === 0) return false
+    this.owner.runtime.external--
     return this.waiters.handOver(item)
   }
 
@@ -178,14 +176,14 @@ export class Events<T> implements Source<T>, Iterates<T> {
     } else if (this.phase !== OPEN) settle(fiber, op, END)
     else {
       this.waiters.join(fiber, undefined)
-      fiber.runtime.external++
+      this.owner.runtime.external++
     }
   }
 
   /** @internal */
   leave(fiber: Fiber): void {
     this.waiters.leave(fiber)
-    fiber.runtime.external--
+    this.owner.runtime.external--
   }
 
   /** @internal */
