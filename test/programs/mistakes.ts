@@ -7,6 +7,7 @@ import {
   Mutex,
   type Op,
   Queue,
+  ResourcePool,
   receive,
   run,
   Semaphore,
@@ -143,6 +144,11 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
     const jobs = new Queue<number>({ name: 'jobs' })
     jobs.close()
     yield* jobs.push(1)
+  },
+  function* usesAClosedPool() {
+    const db = new ResourcePool({ limit: 1, create: () => 'a connection', name: 'db' })
+    yield* db.close()
+    yield* db.acquire(() => {})
   },
   () => new Semaphore(0),
   () => new Queue({ size: 5 } as any),
