@@ -146,7 +146,7 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
     yield* jobs.push(1)
   },
   function* usesAClosedPool() {
-    const db = new ResourcePool({ limit: 1, create: () => 'a connection', name: 'db' })
+    const db = new ResourcePool({ limit: 1, create: () => ({ id: 1 }), name: 'db' })
     yield* db.close()
     yield* db.acquire(() => {})
   },
