@@ -1,7 +1,21 @@
 // Makes the mistakes that the guides warn of, one after another, and prints what people read then:
 // errors to stdout, reports to stderr. test/docs.test.ts compares it with the sentences in docs/guides.
 
-import { call, Fiber, type Op, receive, run, sleep, spin, until } from 'polyphony'
+import {
+  call,
+  Fiber,
+  Mutex,
+  type Op,
+  Queue,
+  ResourcePool,
+  receive,
+  run,
+  Semaphore,
+  sleep,
+  spin,
+  supervise,
+  until,
+} from 'polyphony'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
 const mistakes: (() => Op<unknown> | unknown)[] = [
@@ -106,7 +120,43 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
     yield* mailbox.push('two')
   },
   () => Fiber.current.mailbox.cap(0),
+  () => supervise([{ name: 'consumer', body: fails, restart: 'onError' }]),
+  () => {
+    spin(work)
+    return supervise({ onDone: () => supervise() })
+  },
+  () => supervise([], { restart: 'allways' as any }),
+  () => supervise(spin(work) as any),
+  () => new Mutex({ name: 'file' }).unlock(),
+  function* unlocksForAnother() {
+    const file = new Mutex({ name: 'file' })
+    spin('writer', () => file.synchronize(() => sleep()))
+    yield* sleep(1)
+    file.unlock()
+  },
+  function* endsWithoutUnlocking() {
+    const file = new Mutex({ name: 'file' })
+    yield* spin('writer', () => file.lock())
+    yield* file.synchronize(() => {})
+  },
+  () => new Semaphore(2, { name: 'seats' }).release(),
+  function* pushesToAClosed() {
+    const jobs = new Queue<number>({ name: 'jobs' })
+    jobs.close()
+    yield* jobs.push(1)
+  },
+  function* usesAClosedPool() {
+    const db = new ResourcePool({ limit: 1, create: () => ({ id: 1 }), name: 'db' })
+    yield* db.close()
+    yield* db.acquire(() => {})
+  },
+  () => new Semaphore(0),
+  () => new Queue({ size: 5 } as any),
 ]
+
+function fails() {
+  throw new Error('not today')
+}
 
 function* work() {
   yield* sleep(1)
