@@ -1173,12 +1173,7 @@ export const mutants = [
     ['supervise/intensity', 'the window does not slide', '(times[0] as number) < now - within', 'false'],
     ['supervise/intensity', 'the error has no cause', '{ cause: lastError }', '{}'],
     ['supervise/intensity', 'the waits do not grow', 'isNew ? 1 : row.nth + 1', '1'],
-    [
-      'supervise/intensity',
-      'a row never ends',
-      'row.since > this.policy.within',
-      'row.since > Infinity',
-    ],
+    ['supervise/intensity', 'a row never ends', 'row.since > this.policy.within', 'row.since > Infinity'],
     [
       'supervise/supervision',
       'restarts by hand do not count',
