@@ -271,7 +271,7 @@ export const mutants = [
     [
       'core/region',
       'blocks further in are not told that a signal passes through them',
-      ';(inner as Block<any>).passThrough()',
+      ';(inner as unknown as Inner).passThrough()',
       '',
     ],
     [
@@ -1553,7 +1553,7 @@ export const mutants = [
     [
       'interop/until',
       'a promise that a stop kept from being waited for may reject unhandled',
-      'leaveBehind(this.source).forget(this, 0, baton.fiber)',
+      'leaveBehind(this.source).forget(this, 0, fiber)',
       '',
     ],
     ['interop/until', 'discard is ignored', 'if (discard !== undefined) this.discard = discard', ''],

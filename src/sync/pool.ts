@@ -73,11 +73,11 @@ const OPTION_NAMES = [
  * function* query(sql: string) {
  *   return yield* pool.acquire(function* (connection) {
  *     yield* sleep(10)
- *     return `${sql} by connection ${connection.id}`
+ *     return `${sql} by ${connection.id}`
  *   })
  * }
  * const queries = ['first', 'second', 'third'].map((sql) => spin(query, sql))
- * console.log(yield* Fiber.await(...queries)) // [ 'first by connection 1', 'second by connection 2', 'third by connection 1' ]
+ * console.log(yield* Fiber.await(...queries)) // [ 'first by 1', 'second by 2', 'third by 1' ]
  * yield* pool.close()
  * ```
  */
