@@ -1214,7 +1214,12 @@ export const mutants = [
       "if (outcome.type === 'error') yield outcome.error",
       '',
     ],
-    ['supervise/ends', 'the error in the hands of a callback is lost', 'this.inHand = end\n    return', ''],
+    [
+      'supervise/ends',
+      'the error in the hands of a callback is lost',
+      'this.inHand = end\n    return',
+      'return',
+    ],
     [
       'supervise/roster',
       'a supervisor has the grace of any child',
@@ -1225,7 +1230,7 @@ export const mutants = [
       'core/fiber',
       'a supervisor is not told of a child that is detached',
       'old?.host.cold?.supervisor?.childChanged(this)',
-      'return',
+      '',
     ],
     [
       'supervise/supervision',

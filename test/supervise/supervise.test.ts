@@ -103,16 +103,15 @@ describe('until', () => {
 
   it('V1 S44 until never: it goes on without children, and leaves when it is struck', () =>
     virtual(function* () {
-      const me = Fiber.current
       const log: string[] = []
-      yield* moveOnAfter(100, function* () {
-        spin({ link: false }, function* () {
-          yield* sleep(50)
-          me.spin(server, 'late', log)
-        }).detach()
-        yield* supervise({ until: 'never' })
+      const supervisor = spin('supervisor', function* () {
+        yield* moveOnAfter(100, () => supervise({ until: 'never' }))
+        return now()
       })
-      assert.equal(now(), 100)
+      yield* sleep(50)
+      assert.equal(supervisor.waitsFor, 'supervise(0 children)')
+      supervisor.spin(server, 'late', log)
+      assert.equal(yield* supervisor, 100)
       assert.deepEqual(log, ['+late', '-late'])
     }))
 })
