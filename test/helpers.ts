@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type Op, type Routine, sleep, snooze, suppressedErrors } from 'polyphony'
+import { Fiber, type Op, type Routine, sleep, snooze, suppressedErrors } from 'polyphony'
 
 /** What an op throws. */
 export function* thrownBy(op: Op<unknown>): Routine<any> {
@@ -19,6 +19,11 @@ export function* thrownBy(op: Op<unknown>): Routine<any> {
 export function* failAfter(ms: number, error: Error): Routine<never> {
   yield* sleep(ms)
   throw error
+}
+
+/** How often a fiber of this world was resumed so far. */
+export function switches(): number {
+  return (Fiber.current as any).runtime.stats().switches
 }
 
 /** An error with everything that it carries in `suppressed`. */

@@ -283,7 +283,7 @@ describe('the mutex', () => {
       const mutex = new Mutex({ name: 'ledger' })
       yield* mutex.lock()
       const waiter = spin(() => mutex.lock())
-      yield* snooze()
+      yield* sleep(1)
       assert.equal(waiter.waitsFor, 'ledger.lock()')
       yield* waiter.stop()
     }))
