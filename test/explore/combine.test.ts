@@ -284,8 +284,9 @@ test('forEach over a source that is waited for: items keep their order, whoever 
       let closed = 0
       const source = {
         *next(): Routine<any> {
-          yield* snooze()
-          return next < 3 ? next++ : END
+          const item = next++
+          if (item === 0) yield* snooze() // two that were asked at the same time would answer in the wrong order
+          return item < 3 ? item : END
         },
         *close(): Routine<void> {
           closed++
