@@ -2393,15 +2393,11 @@ export const mutants = [
       'if (this.isTaken) this.line.join(fiber, undefined)',
       'if (this.isTaken && this.line.size < 0) this.line.join(fiber, undefined)',
     ],
+    ['combine/foreach', 'messages of an item reach the next', 'fiber._mailbox !== null || ', ''],
     ['combine/foreach', 'there is no limit', 'this.alive < this.concurrency', 'this.concurrency > 0'],
     ['combine/foreach', 'workers are hired ahead of items', 'this.free === 0 && ', ''],
-    [
-      'combine/foreach',
-      'what a body spun lives on',
-      'if (fiber.newest !== null) yield* endChildren(fiber)',
-      '',
-    ],
-    ['combine/foreach', 'local values of an item reach the next', 'fiber.locals = locals', ''],
+    ['combine/foreach', 'what a body spun lives on', 'fiber.newest !== null || ', ''],
+    ['combine/foreach', 'local values of an item reach the next', ' || fiber.locals !== locals', ''],
     [
       'combine/foreach',
       'a worker that was stopped is not missed',

@@ -17,7 +17,7 @@ class All extends Contest {
   }
   protected result(): unknown[] {
     if (this.decider !== null) throw this.tell(this.decider)
-    return this.members.map((member) => member.value)
+    return [...this.members].map((member) => member.value)
   }
 }
 
@@ -27,7 +27,7 @@ class AllSettled extends Contest {
   }
   protected result(): unknown[] {
     for (const member of this.members) member.isTold = true
-    return this.members.map((member) => member.outcome)
+    return [...this.members].map((member) => member.outcome)
   }
 }
 

@@ -110,7 +110,10 @@ export abstract class Contest extends Team {
     for (const [index, item] of this.items.entries()) {
       if (this.missing === 0) break // fibers that are dead already have decided it
       if (item instanceof Fiber) this.include(item)
-      else this.hire(this.nameFor(item, index), attempt, this, index, item)
+      else {
+        const ticket: Ticket = { item, member: null }
+        ticket.member = this.hire(this.nameFor(item, index), attempt, this, ticket)
+      }
     }
     if (this.items.length > 0) yield* this.news
     return this.result()
@@ -141,8 +144,8 @@ export abstract class Contest extends Team {
   }
 
   /** A member failed before anybody had stopped it: for `any` and `allSettled` that is an outcome like any other. */
-  failedByItself(index: number): void {
-    if (this.options.isTolerant) (this.members[index] as Member).isTold = true
+  failedByItself(member: Member): void {
+    if (this.options.isTolerant) member.isTold = true
   }
 
   /** A promise that nobody came to wait for must be taken care of all the same. */
@@ -159,14 +162,21 @@ interface ContestOptions {
   discard?: ((value: any) => void) | undefined
 }
 
+/** What the body of a member is given. */
+interface Ticket {
+  readonly item: Item
+  /** Known when the body runs. */
+  member: Member | null
+}
+
 /** The body of a member. */
-function* attempt(contest: Contest, index: number, item: Item): Routine<unknown> {
+function* attempt(contest: Contest, { item, member }: Ticket): Routine<unknown> {
   contest.began(item)
   try {
     return yield* typeof item === 'function' ? runBody(item) : item
   } catch (error) {
     const { phase } = Fiber.current
-    if (phase === 'live' || phase === 'requested') contest.failedByItself(index)
+    if (phase === 'live' || phase === 'requested') contest.failedByItself(member as Member)
     throw error
   }
 }

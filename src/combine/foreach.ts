@@ -4,23 +4,24 @@
 //          --> worker: body(item, 1)       so there are never more than items under way, and one that waits for the next
 //          --> worker: waits for item 2
 //
-// Each item counts as if it had a fiber of its own: what its body spun is stopped and awaited when the body is over.
+// Each item counts as if it had a fiber of its own: when its body has left something behind (a child, a local value, a
+// message), its worker ends with it, as any fiber does, and another is hired.
 
 import {
   BadArgument,
   BaseOp,
   checkBody,
   checkOptions,
+  debugging,
   ensure,
   Fiber,
   FiberStopped,
   isGeneratorFunction,
-  keepBeside,
   type Op,
+  opEntered,
   type Result,
   type Returned,
   type Routine,
-  receiveAllPending,
   repeatable,
   runReturned,
   settle,
@@ -54,6 +55,10 @@ class Turn extends BaseOp<void> {
   private isTaken = false
   private readonly line = new Waiters()
 
+  constructor() {
+    super()
+    if (debugging) opEntered(this) // never handed out
+  }
   enter(fiber: Fiber): void {
     if (this.isTaken) this.line.join(fiber, undefined)
     else {
@@ -95,14 +100,15 @@ class ForEach extends Team {
   }
 
   protected *work(): Routine<unknown[]> {
-    do {
+    let hired = 0
+    while (!this.isEnded || this.alive > 0) {
       if (this.needsWorker) {
         this.free++
-        this.hire(`forEach[${this.members.length}]`, work, this)
+        this.hire(`forEach[${hired++}]`, work, this)
       }
       yield* this.news
       if (this.failed !== null) throw this.tell(this.failed)
-    } while (this.alive > 0)
+    }
     if (this.done < this.taken) throw cutShort(this.host)
     while (this.results.length < this.taken) this.results.push(undefined)
     return this.results
@@ -112,10 +118,10 @@ class ForEach extends Team {
     return this.free === 0 && !this.isEnded && this.alive < this.concurrency
   }
 
-  /** A worker ends only when there are no more items. */
   protected judge(member: Member): void {
     if (member.outcome?.type !== 'value') this.failed ??= member
-    if (this.failed !== null || this.alive === 0) this.tellNews()
+    else this.members.delete(member)
+    if (this.failed !== null || this.alive === 0 || this.needsWorker) this.tellNews()
   }
 
   private tell(member: Member): unknown {
@@ -142,14 +148,18 @@ class ForEach extends Team {
     return this.taken++
   }
 
-  /** The item has its result, and the worker is free again. */
+  /** The item has its result. */
   put(index: number, value: unknown): void {
-    this.free++
     this.done++
     if (value === undefined) return
     const { results } = this
     while (results.length < index) results.push(undefined)
     results[index] = value
+  }
+
+  /** The worker is ready for another item. */
+  release(): void {
+    this.free++
   }
 
   /** There are no more items. */
@@ -181,22 +191,16 @@ function* work(job: ForEach): Routine<void> {
       const isShort = isGenerator && typeof (returned as Routine<unknown>).throw === 'function'
       value = yield* isShort ? (returned as Op<unknown>) : runReturned(returned, body)
     }
-    if (fiber.newest !== null) yield* endChildren(fiber)
-    fiber.locals = locals
-    if (fiber._mailbox !== null) receiveAllPending()
     job.put(index, value)
+    if (hasTraces(fiber, locals)) return
+    job.release()
   }
   job.end()
 }
 
-/** The body of an item is over: what it spun ends with it (S02). */
-function* endChildren(fiber: Fiber): Routine<void> {
-  const errors: unknown[] = []
-  for (const outcome of yield* fiber.shutdownChildren()) {
-    if (outcome.type === 'error') errors.push(outcome.error)
-  }
-  for (const error of errors) keepBeside(fiber, errors[0], error)
-  if (errors.length > 0) throw errors[0]
+/** Whether an item has left something behind in its fiber, which must not reach the next one. */
+function hasTraces(fiber: Fiber, locals: Fiber['locals']): boolean {
+  return fiber.newest !== null || fiber.cold !== null || fiber._mailbox !== null || fiber.locals !== locals
 }
 
 function cutShort(host: Fiber): FiberStopped {

@@ -32,7 +32,7 @@ class Any extends Race {
   }
   protected override result(): unknown {
     if (this.decider !== null) return super.result()
-    const failures = this.members.map((member) => this.tell(member))
+    const failures = [...this.members].map((member) => this.tell(member))
     throw new AggregateError(
       failures,
       `all ${failures.length} contenders of any() in ${this.host.path} failed; their errors are in \`errors\`, in order`,

@@ -89,7 +89,7 @@ class News extends BaseOp<void> {
 
 export abstract class Team {
   readonly host = Fiber.current
-  readonly members: Member[] = []
+  readonly members = new Set<Member>()
   /** Those that have not ended. */
   alive = 0
   protected readonly news: Op<void> & BaseOp<void> = new News(this)
@@ -130,7 +130,7 @@ export abstract class Team {
 
   private watch(fiber: Fiber<any, any>, isOurs: boolean): Member {
     const member = new Member(this, fiber, isOurs)
-    this.members.push(member)
+    this.members.add(member)
     this.alive++
     if (fiber.state === 'dead') {
       member.ended(fiber.how, fiber.value)
@@ -174,8 +174,7 @@ export abstract class Team {
 
   /** Asks those of ours that live to end, newest first (S03). */
   protected stopOurs(reason: string): void {
-    for (let i = this.members.length - 1; i >= 0; i--) {
-      const { fiber, isOurs, outcome } = this.members[i] as Member
+    for (const { fiber, isOurs, outcome } of [...this.members].reverse()) {
       if (isOurs && outcome === null) fiber.stop(undefined, { reason })
     }
   }
@@ -210,7 +209,7 @@ export abstract class Team {
   private finish(isStopped: boolean, thrown: { error: unknown } | undefined): void {
     this.isClosed = true
     this.over()
-    const errors = this.members.filter((member) => member.isUntold).map((member) => member.value)
+    const errors = [...this.members].filter((member) => member.isUntold).map((member) => member.value)
     const failure = thrown ?? (errors.length > 0 ? { error: errors[0] } : undefined)
     for (const error of errors) keepBeside(this.host, failure?.error, error)
     if (isStopped && failure !== undefined) queueError(this.host, failure.error, true)
@@ -243,7 +242,9 @@ export abstract class Team {
 
   /** For the tree: whom the host waits for. */
   describe(): string {
-    const names = this.members.filter((member) => member.outcome === null).map((member) => member.fiber.name)
+    const names = [...this.members]
+      .filter((member) => member.outcome === null)
+      .map((member) => member.fiber.name)
     const more = names.length > 3 ? ` and ${names.length - 3} more` : ''
     return `${this.where}: ${names.slice(0, 3).join(', ')}${more}`
   }

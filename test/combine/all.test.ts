@@ -21,7 +21,7 @@ import {
   until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failAfter, thrownBy } from '../helpers.js'
+import { failAfter, program, thrownBy } from '../helpers.js'
 import { clock } from '../time/clock.js'
 
 /** Gives a value after a while. */
@@ -291,6 +291,32 @@ describe('outside the virtual world', () => {
   it('promises in the list are waited for together', async () => {
     const wait = (ms: number) => new Promise<number>((resolve) => setTimeout(resolve, ms, ms))
     assert.deepEqual(await run(() => all([until(wait(2)), until(wait(1))])), [2, 1])
+  })
+
+  it('debug mode finds nothing that was made and never waited for', async () => {
+    const { code, stdout, stderr } = await program(
+      `
+      import { all, allSettled, any, each, forEach, main, race, retry, sleep, spin } from 'polyphony'
+      main(function* () {
+        yield* all([sleep(1), () => sleep(1)])
+        yield* allSettled([sleep(1), () => sleep(1)])
+        yield* race([sleep(1), sleep(2)])
+        yield* any([sleep(1), sleep(2)])
+        yield* each((async function* () { yield 1 })(), () => sleep(1))
+        yield* forEach([1, 2], () => sleep(1))
+        yield* forEach((async function* () { yield 1 })(), () => sleep(1), { concurrency: 2 })
+        yield* retry(() => sleep(1))
+        const stopped = spin(function* () {
+          const members = all([sleep(1), sleep(2)])
+          stopped.stop()
+          yield* members
+        })
+        yield* stopped.join()
+        console.log('done')
+      })`,
+      { POLYPHONY_DEBUG: '1' },
+    )
+    assert.deepEqual([code, stdout, stderr], [0, 'done\n', ''])
   })
 
   it('S58 a promise that nobody came to wait for, because of a stop, is taken care of', async () => {
