@@ -12,6 +12,7 @@ import {
   FiberStopped,
   forEach,
   moveOnAfter,
+  Queue,
   type Routine,
   run,
   type Source,
@@ -21,6 +22,7 @@ import {
   suppressedErrors,
   suspend,
   tryReceive,
+  use,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
 import { failAfter, thrownBy } from '../helpers.js'
@@ -281,6 +283,31 @@ describe('forEach', () => {
         yield* snooze()
       })
       assert.deepEqual(seen, ['nobody', undefined, 'nobody', undefined])
+    }))
+
+  it('S60 what an item used is disposed of when that item is over', () =>
+    virtual(function* () {
+      const log: string[] = []
+      yield* forEach([1, 2], function* (n) {
+        yield* use(n, function* () {
+          yield* sleep(1)
+          log.push(`disposed of ${n}`)
+        })
+        log.push(`used ${n}`)
+      })
+      assert.deepEqual(log, ['used 1', 'disposed of 1', 'used 2', 'disposed of 2'])
+    }))
+
+  it('a queue feeds it until it is closed', () =>
+    virtual(function* () {
+      const queue = new Queue<number>({ capacity: 1 })
+      const count = new Count()
+      spin(function* () {
+        for (const n of [1, 2, 3, 4, 5]) yield* queue.push(n)
+        queue.close()
+      })
+      const results = yield* forEach(queue, (n) => count.during(10, 2 * n), { concurrency: 2 })
+      assert.deepEqual([results, count.most], [[2, 4, 6, 8, 10], 2])
     }))
 
   it('a fiber of it that is stopped from outside makes it fail: no result is made up', () =>

@@ -7,12 +7,14 @@ import {
   allSettled,
   any,
   END,
+  each,
   Fiber,
   forEach,
   isStop,
   moveOnAfter,
   type Op,
   type Outcome,
+  Queue,
   type Routine,
   race,
   retry,
@@ -327,6 +329,34 @@ test('a worker that somebody stops from outside makes forEach fail; it never wai
   t.diagnostic(`${schedules} orders`)
   assert.ok(schedules > 100)
 })
+
+for (const verb of ['stop', 'kill'] as const) {
+  test(`S36 S59 each and forEach over a shared queue, and a ${verb}: every item is worked on, or still in the queue`, (t) => {
+    const { schedules, complete } = explore(
+      function* () {
+        const queue = new Queue<number>()
+        const seen: number[] = []
+        const reader = spin(() => each(queue, (n) => void seen.push(n)))
+        const workers = spin(() => forEach(queue, (n) => void seen.push(n), { concurrency: 2 }))
+        spin('killer', function* () {
+          yield* snooze()
+          reader[verb]()
+        })
+        for (const n of [1, 2]) {
+          queue.tryPush(n)
+          yield* snooze()
+        }
+        yield* reader.join()
+        queue.close()
+        yield* workers.join()
+        assert.deepEqual(seen.sort(), [1, 2])
+      },
+      { maxSchedules: 60_000 },
+    )
+    t.diagnostic(`${schedules} orders${complete ? ', all there are' : ''}`)
+    assert.ok(schedules > 100)
+  })
+}
 
 test('stopped, raised in or failing at every switchpoint, the combinators leave nobody behind', () => {
   let open = 0
