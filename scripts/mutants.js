@@ -2278,8 +2278,8 @@ export const mutants = [
     [
       'combine/contest',
       'any and allSettled throw what members did by themselves',
-      'if (this.options.isTolerant) (this',
-      'if (this.alive < 0) (this',
+      'if (this.options.isTolerant) member',
+      'if (this.alive < 0) member',
     ],
     [
       'combine/contest',
