@@ -271,7 +271,7 @@ export const mutants = [
     [
       'core/region',
       'blocks further in are not told that a signal passes through them',
-      ';(inner as Block<any>).passThrough()',
+      ';(inner as unknown as Inner).passThrough()',
       '',
     ],
     [

@@ -39,7 +39,7 @@ export {
   suppressedErrors,
 } from './errors.js'
 export { Fiber, type FiberEnd, type StopOptions } from './fiber.js'
-export { notInFiber } from './gate.js'
+export { HOLD, notInFiber } from './gate.js'
 export { createLocal, type Local } from './local.js'
 export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
 export {
@@ -73,6 +73,6 @@ export {
   transfer,
 } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'
-export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
+export { cancelAfter, ensure, moveOnAfter, shield, type Timeout, Wall } from './timeout.js'
 export type { TimerNode } from './timers.js'
 export { Place, Waiters } from './waiters.js'
