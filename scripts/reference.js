@@ -15,6 +15,7 @@ const GROUPS = {
     Fibers: ['spin', 'Fiber', 'Spin', 'SpinOptions', 'State', 'Outcome'],
     Scopes: ['scope', 'createLocal', 'Local'],
     Time: ['sleep', 'after', 'every', 'throttledLoop', 'spinLoop', 'Pace'],
+    'Rate limits': ['Throttler', 'Rate', 'ThrottlerStats'],
     'Time limits': ['moveOnAfter', 'cancelAfter', 'Timeout'],
     'Stopping and cleanup': ['ensure', 'shield', 'isStop', 'Stop', 'StopOptions', 'Phase'],
     Messages: [
@@ -27,6 +28,7 @@ const GROUPS = {
       'Mailbox',
       'FiberEnd',
     ],
+    Pools: ['ResourcePool', 'PoolOptions', 'PoolSettings', 'PoolStats'],
     Queues: ['Queue', 'QueueOptions', 'QueueStats', 'END', 'Source', 'Iterates'],
     Locks: [
       'Mutex',
