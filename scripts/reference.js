@@ -15,6 +15,7 @@ const GROUPS = {
     Fibers: ['spin', 'Fiber', 'Spin', 'SpinOptions', 'State', 'Outcome'],
     Scopes: ['scope', 'createLocal', 'Local'],
     Time: ['sleep', 'now', 'after', 'every', 'throttledLoop', 'spinLoop', 'Pace'],
+    'Rate limits': ['Throttler', 'Rate', 'ThrottlerStats'],
     Supervision: [
       'supervise',
       'SuperviseOptions',
@@ -36,6 +37,7 @@ const GROUPS = {
       'Mailbox',
       'FiberEnd',
     ],
+    Pools: ['ResourcePool', 'PoolOptions', 'PoolSettings', 'PoolStats'],
     Queues: ['Queue', 'QueueOptions', 'QueueStats'],
     Locks: [
       'Mutex',

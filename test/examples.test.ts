@@ -54,6 +54,24 @@ const runs: Run[] = [
     ],
   },
   {
+    name: 'resource-pool',
+    printed: [
+      ...[1, 2, 3, 4, 5].map((n) => `rows of "select ${n}"`),
+      '5 queries, 2 connections; 3 queries had to wait for one',
+      'too slow',
+      'rows of "select 6"',
+      'every connection is closed',
+    ],
+  },
+  {
+    name: 'throttler',
+    args: ['100'],
+    printed: [
+      ...['welcome', 'news', 'goodbye'].flatMap((text) => [`to ann: ${text}`, `to bob: ${text}`]),
+      '6 mails, no faster than 100 a second',
+    ],
+  },
+  {
     name: 'chat-room',
     typed: [
       { seen: 'disconnect\n', write: 'ada connect tea\nbob connect tea\ncy connect coffee\nwhat\n' },

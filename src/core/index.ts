@@ -40,7 +40,7 @@ export {
   suppressedErrors,
 } from './errors.js'
 export { Fiber, type FiberEnd, type StopOptions } from './fiber.js'
-export { notInFiber, unwindingRegion } from './gate.js'
+export { HOLD, notInFiber, unwindingRegion } from './gate.js'
 export { createLocal, type Local } from './local.js'
 export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
 export { failureOf } from './observe.js'
@@ -68,15 +68,9 @@ export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from '.
 export { scope } from './scope.js'
 export { innermostOwner, type RootOptions, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
 export { queueError } from './stop.js'
-export {
-  isSuspended,
-  Snooze,
-  snooze,
-  suspend,
-  transfer,
-} from './suspend.js'
+export { isSuspended, Snooze, snooze, suspend, transfer } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'
-export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
+export { cancelAfter, ensure, moveOnAfter, shield, type Timeout, Wall } from './timeout.js'
 export type { TimerNode } from './timers.js'
 export { keepBeside, type Observer, observe, unobserve } from './tree.js'
 export { Place, Waiters } from './waiters.js'

@@ -76,8 +76,8 @@ const OPTION_NAMES = [
  *     return `${sql} by ${connection.id}`
  *   })
  * }
- * const queries = ['first', 'second', 'third'].map((sql) => spin(query, sql))
- * console.log(yield* Fiber.await(...queries)) // [ 'first by 1', 'second by 2', 'third by 1' ]
+ * const queries = ['insert', 'update', 'select'].map((sql) => spin(query, sql))
+ * console.log(yield* Fiber.await(...queries)) // [ 'insert by 1', 'update by 2', 'select by 1' ]
  * yield* pool.close()
  * ```
  */
@@ -157,7 +157,7 @@ export class ResourcePool<R> implements AsyncDisposable {
    * ```
    */
   fill(): Op<void> {
-    return repeatable('fill()', () => this.filling())
+    return repeatable(`fill() of ${this.stock.label}`, () => this.filling())
   }
 
   private *filling(): Routine<void> {
@@ -186,7 +186,7 @@ export class ResourcePool<R> implements AsyncDisposable {
    * ```
    */
   close(): Op<void> {
-    return repeatable('close()', () => this.closing())
+    return repeatable(`close() of ${this.stock.label}`, () => this.closing())
   }
 
   private *closing(): Routine<void> {

@@ -3,12 +3,15 @@
 import {
   ensure,
   Fiber,
+  HOLD,
   moveOnAfter,
   type Routine,
   type Runtime,
   runReturned,
+  snooze,
   spin,
   spinRoot,
+  Wall,
 } from '../core/index.js'
 import { type Answer, Arrival, isPromise, runEither } from './arrival.js'
 import { CHECKING, EMPTY, type Slot, type Stock, USED } from './stock.js'
@@ -77,23 +80,28 @@ export class Upkeep<R> {
       stock.buried(slot)
       return undefined
     }
-    const runtime = stock.runtime as Runtime
-    const body = () => this.burial(stock, slot, end)
-    return spinRoot(runtime, body, { name: `destroy, ${stock.label}`, outOfBand: true })
+    const name = `destroy, ${stock.label}`
+    const body = () => burial(end, slot.resource as R, stock.label)
+    const fiber = spinRoot(stock.runtime as Runtime, body, { name, outOfBand: true })
+    const cold = fiber.coldRecord()
+    cold.atEnd = new Set(cold.atEnd).add(() => stock.buried(slot)) // however it ends
+    return fiber
   }
+}
 
-  /** Nobody stops it, but like all cleanup it has its grace (S18). */
-  private *burial(stock: Stock<R>, slot: Slot<R>, end: (resource: R) => Answer<unknown>): Routine<void> {
-    const { runtime, grace } = Fiber.current
-    const what = `destroying a resource of ${stock.label}`
-    try {
-      const ended = yield* moveOnAfter(grace, () => runEither(end(slot.resource as R), end), LATE)
-      if (ended === LATE) runtime.report({ kind: 'forced', message: `${what} took longer than ${grace} ms` })
-    } catch (error) {
-      runtime.uncaught(error, `${what} failed`)
-    } finally {
-      stock.buried(slot)
+/** Always whole (S16b), but like all cleanup it has its grace (S18). */
+function* burial<R>(end: (resource: R) => Answer<unknown>, resource: R, label: string): Routine<void> {
+  const { runtime, grace } = Fiber.current
+  const what = `destroying a resource of ${label}`
+  try {
+    const returned = end(resource)
+    if (typeof returned !== 'object' || returned === null) return
+    const patiently = () => moveOnAfter(grace, () => runEither(returned, end), LATE)
+    if ((yield* new Wall(patiently, HOLD, 'destroy')) === LATE) {
+      runtime.report({ kind: 'forced', message: `${what} took longer than ${grace} ms, and was cut short` })
     }
+  } catch (error) {
+    runtime.uncaught(error, `${what} failed`)
   }
 }
 
@@ -113,6 +121,7 @@ function* approves<R>(check: (resource: R) => Answer<unknown>, resource: R): Rou
     return yield* new Arrival(verdict)
   }
   if (typeof answer !== 'object' || answer === null) return answer !== false
+  if (Fiber.current.phase === 'forced') yield* snooze() // nothing can be waited for any more: it is refused (S19)
   const checking = spin({ name: 'validate', link: false }, () => runReturned(answer, check))
   const outcome = yield* ensure(
     () => checking.join(),

@@ -2,7 +2,19 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Condition, Event, Fiber, Mutex, type Op, Queue, Semaphore, sleep, spin } from 'polyphony'
+import {
+  Condition,
+  Event,
+  Fiber,
+  Mutex,
+  type Op,
+  Queue,
+  ResourcePool,
+  Semaphore,
+  sleep,
+  spin,
+  Throttler,
+} from 'polyphony'
 import { virtual } from 'polyphony/testing'
 import { setDebug } from '#core/debug'
 
@@ -28,6 +40,11 @@ const waits: [string, () => Op<unknown>][] = [
   ['the next item of queue', () => new Queue().iterate().next()],
   ['condition.wait()', () => new Condition().wait()],
   ['event.await()', () => new Event().await()],
+  ['acquire() of a pool', () => new ResourcePool({ limit: 1, create: () => 1 }).acquire(() => 1)],
+  ['fill() of a pool', () => new ResourcePool({ limit: 1, create: () => 1 }).fill()],
+  ['close() of a pool', () => new ResourcePool({ limit: 1, create: () => 1 }).close()],
+  ['a throttler, once in 10 ms', () => new Throttler(100).wait()],
+  ['process()', () => new Throttler(100).process(() => 1)],
 ]
 for (const [what, make] of waits) {
   test(`a forgotten yield* is found: ${what}`, async () => {
@@ -53,6 +70,13 @@ test('what is waited for is not reported, nor the making of a lock', async () =>
     yield* queue.push(1)
     yield* queue.shift()
     yield* event.await()
+    const pool = new ResourcePool({ limit: 1, create: () => 1, destroy: () => {} })
+    yield* pool.fill()
+    yield* pool.acquire(() => pool.acquire((n) => n))
+    yield* pool.close()
+    const throttler = new Throttler(100)
+    yield* throttler.wait()
+    yield* throttler.process(() => 1)
   })
   assert.deepEqual(found, [])
 })

@@ -1,6 +1,6 @@
 // The shared suite of locks, against the locks of this room.
 
-import { Mutex, Semaphore } from 'polyphony'
+import { Mutex, ResourcePool, Semaphore } from 'polyphony'
 import { type ALock, aLock } from '../shared/lock.js'
 
 function mutexLock(): ALock {
@@ -29,5 +29,20 @@ function semaphoreLock(): ALock {
   }
 }
 
+/** A resource is created when it is first needed: in use means that it is neither idle nor missing. */
+function poolLock(): ALock {
+  const pool = new ResourcePool({ limit: 1, create: () => 'the only one' })
+  return {
+    hold: (body) => pool.acquire(body),
+    get isFree() {
+      return pool.size === pool.available
+    },
+    get waiting() {
+      return pool.waiting
+    },
+  }
+}
+
 aLock('a mutex', mutexLock)
 aLock('a semaphore of 1', semaphoreLock)
+aLock('a resource pool of 1', poolLock)

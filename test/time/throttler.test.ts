@@ -69,13 +69,17 @@ describe('a throttler', () => {
       const now = clock()
       const throttler = new Throttler({ interval: 10 })
       const seen: string[] = []
-      for (const name of ['a', 'b', 'c']) {
+      for (const [name, ms] of Object.entries({ a: 0, b: 1, c: 2 })) {
         spin(function* () {
-          for (let n = 0; n < 2; n++) yield* throttler.process(() => void seen.push(`${name} at ${now()}`))
+          yield* sleep(ms)
+          for (let n = 0; n < 2; n++) {
+            yield* throttler.process(() => void seen.push(`${name} at ${now()}`))
+            yield* sleep(3)
+          }
         })
       }
       yield* Fiber.current.joinChildren()
-      assert.deepEqual(seen, ['a at 0', 'a at 10', 'b at 20', 'c at 30', 'b at 40', 'c at 50'])
+      assert.deepEqual(seen, ['a at 0', 'b at 10', 'c at 20', 'a at 30', 'b at 40', 'c at 50'])
     }))
 
   it('burst: after a time in which none went so many go at once, then the grid', () =>
@@ -135,8 +139,9 @@ describe('a throttler', () => {
       const now = clock()
       const throttler = new Throttler({ interval: 10 })
       const seen: string[] = []
-      const fibers = ['a', 'b', 'c', 'd'].map((name) =>
+      const fibers = ['a', 'b', 'c', 'd'].map((name, n) =>
         spin(name, function* () {
+          yield* sleep(n / 10)
           yield* throttler.wait()
           seen.push(`${name} at ${now()}`)
         }),
@@ -235,7 +240,7 @@ describe('a throttler', () => {
       const throttler = new Throttler({ interval: 10, burst: 2 })
       assert.deepEqual([throttler.tryWait(), throttler.tryWait(), throttler.tryWait()], [true, true, false])
       const fiber = spin(() => throttler.wait())
-      yield* snooze()
+      yield* sleep(1)
       block(10)
       assert.equal(throttler.tryWait(), false, 'somebody was here before')
       yield* fiber
@@ -336,10 +341,12 @@ describe('loops with a throttler', () => {
       const now = clock()
       const throttler = new Throttler({ interval: 10 })
       const seen: string[] = []
-      spin(() => throttledLoop(throttler, () => seen.push(`loop at ${now()}`) < 6))
-      spin(() => throttledLoop(throttler, () => seen.push(`other at ${now()}`) < 6))
+      const loop = (name: string) => throttledLoop(throttler, () => seen.push(`${name} at ${now()}`) < 6)
+      spin(loop, 'one')
+      yield* sleep(5)
+      spin(loop, 'two')
       yield* Fiber.current.joinChildren()
-      assert.deepEqual(seen.slice(0, 4), ['loop at 0', 'loop at 10', 'other at 20', 'loop at 30'])
+      assert.deepEqual(seen.slice(0, 4), ['one at 0', 'one at 10', 'two at 20', 'one at 30'])
     }))
 
   it('a body slower than its interval skips rounds and makes no burst', () =>
