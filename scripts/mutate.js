@@ -5,8 +5,8 @@
 //   npm run mutate -- --sample 8 --seed 3    some of them, the same for the same seed; without a seed, others each day
 //   npm run mutate -- --write                also writes the table to docs/mutants.md
 //
-// Nothing here is changed. Each mutant is compiled in a copy of the package, where its tests run: first those that
-// carry the number of its rule, then all that run in one process, then those that start processes. The first test that
+// Nothing here is changed. Each mutant is compiled in a copy of the package, where its tests run: first those of the
+// file that it breaks, then those that carry the number of its rule, then all that run in one process, then those that start processes. The first test that
 // fails ends it. Needs the build.
 import { spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -151,8 +151,11 @@ async function tryMutant(place, mutant) {
   try {
     await compile(place, mutant)
     const own = `\\b${mutant.rule}\\b`
-    const caught = await runTests(place, fast, own)
-    if (caught !== null) return caught
+    const near = fast.filter((name) => mutant.file === `src/${name.replace(/test\.js$/, 'ts')}`)
+    for (const [files, only] of [[near], [fast, own]]) {
+      const caught = files.length > 0 ? await runTests(place, files, only) : null
+      if (caught !== null) return caught
+    }
     for (const file of slow.filter((name) => mutant.also.some((word) => name.includes(word)))) {
       const caught = await runTwice(place, [file], own)
       if (caught !== null) return caught
