@@ -21,7 +21,7 @@ import {
 } from '../core/index.js'
 import { type Answer, checkEither } from './arrival.js'
 import { PoolClosed } from './errors.js'
-import { Lease, refusal, slotOf, Turn, Vacancy } from './lease.js'
+import { isInside, Lease, refusal, slotOf, Turn, Vacancy } from './lease.js'
 import { type PoolStats, Stock } from './stock.js'
 import { Upkeep } from './upkeep.js'
 
@@ -144,7 +144,7 @@ export class ResourcePool<R> implements AsyncDisposable {
   discard(resource: R): boolean {
     const { stock } = this
     const mine = baton.fiber === null ? undefined : slotOf(baton.fiber, stock)
-    return stock.discard(resource, (slot) => slot === mine)
+    return stock.discard(resource, mine)
   }
 
   /**
@@ -194,7 +194,7 @@ export class ResourcePool<R> implements AsyncDisposable {
     const fiber = Fiber.current
     if (stock.isClosed)
       throw new PoolClosed(`${fiber.path} wanted to close ${stock.label}, which was closed before`)
-    if (slotOf(fiber, stock) !== undefined) {
+    if (isInside(fiber, stock)) {
       throw new BadState(
         `${fiber.path} cannot close ${stock.label} inside acquire(): it would wait for itself. Close it outside.`,
       )

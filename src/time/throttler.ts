@@ -68,6 +68,9 @@ export function readInterval({ rate, interval }: Rate, where: string): number {
   if (!(typeof rate === 'number' && rate > 0)) {
     throw new BadArgument(`${where} needs a rate above 0, got ${show(rate)}`)
   }
+  if (SECOND / rate === Infinity) {
+    throw new BadArgument(`${where} needs a rate that is not as small as ${show(rate)}: it would never come`)
+  }
   return SECOND / rate
 }
 
