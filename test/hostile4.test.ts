@@ -11,11 +11,13 @@ import {
   Mutex,
   moveOnAfter,
   NotInFiber,
+  now,
   ResourcePool,
   type Routine,
   receive,
   receiveAllPending,
   Semaphore,
+  shield,
   sleep,
   snooze,
   spin,
@@ -105,7 +107,55 @@ describe('what a body gave back by hand', () => {
   }
 })
 
+test('a lock that a body has left behind goes to the next in line before the children of its fiber are dead', () =>
+  virtual(function* () {
+    const mutex = new Mutex()
+    const waits: number[] = []
+    const forgetful = spin(function* () {
+      yield* mutex.lock()
+      spin(() =>
+        shield(function* () {
+          yield* mutex.lock()
+          waits.push(now())
+          yield* sleep(10)
+          mutex.unlock()
+        }),
+      )
+      yield* sleep(1)
+    })
+    yield* snooze()
+    yield* snooze()
+    const stranger = spin(() => mutex.synchronize(() => waits.push(now())))
+    const begin = now()
+    yield* forgetful
+    yield* stranger
+    assert.deepEqual(
+      waits.map((time) => time - begin),
+      [1, 11],
+    )
+  }))
+
 describe('pools', () => {
+  test('a pool takes one create, and times that are times', () => {
+    const create = () => 1
+    const make: any = (...args: any[]) => new (ResourcePool as any)(...args)
+    assert.throws(() => make({ limit: 1, create }, () => 2), BadArgument)
+    assert.throws(() => make({ limit: 1, create, acquireTimeout: null }), BadArgument)
+  })
+
+  test('what is used outside any fiber says what it was', () => {
+    const pool = new ResourcePool({ limit: 1, name: 'db', create: () => 1 })
+    const outside: [() => unknown, RegExp][] = [
+      [() => [...pool.close()], /^close\(\) of the pool db was used outside/],
+      [() => [...pool.fill()], /^fill\(\) of the pool db was used outside/],
+      [() => new Throttler(1).tryWait(), /^throttler.tryWait\(\) was used outside/],
+    ]
+    for (const [use, message] of outside) {
+      assert.throws(use, (error) => error instanceof NotInFiber && message.test(error.message))
+    }
+    assert.equal(pool.isClosed, false)
+  })
+
   test('closing a pool inside its own create is refused: it would wait for itself', () =>
     virtual(function* () {
       const pool: ResourcePool<number> = new ResourcePool({

@@ -11,11 +11,13 @@ import {
   BadArgument,
   BadState,
   BaseOp,
+  baton,
   checkBody,
   checkMs,
   checkOptions,
   debugging,
-  Fiber,
+  type Fiber,
+  notInFiber,
   type Op,
   type Result,
   type Returned,
@@ -202,7 +204,8 @@ export class Throttler {
    * ```
    */
   tryWait(): boolean {
-    return this.pass(Fiber.current)
+    if (baton.fiber === null) throw notInFiber('throttler.tryWait()')
+    return this.pass(baton.fiber)
   }
 
   /**
