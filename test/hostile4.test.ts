@@ -16,6 +16,7 @@ import {
   type Routine,
   receive,
   receiveAllPending,
+  run,
   Semaphore,
   shield,
   sleep,
@@ -135,6 +136,12 @@ test('a lock that a body has left behind goes to the next in line before the chi
     )
   }))
 
+/** A pool of numbers, and how many there have been. */
+function counting(settings: { idleTimeout: number }) {
+  const create = { calls: 0 }
+  return { create, pool: new ResourcePool({ limit: 1, ...settings, create: () => ++create.calls }) }
+}
+
 describe('pools', () => {
   test('a pool takes one create, and times that are times', () => {
     const create = () => 1
@@ -171,6 +178,19 @@ describe('pools', () => {
       assert.equal(pool.isClosed, false)
       assert.equal(pool.size, 0)
     }))
+
+  test('a resource whose time has come is not handed out, even if the timer that ends it is late', async () => {
+    const { create, pool } = counting({ idleTimeout: 20 })
+    await run(function* () {
+      assert.equal(yield* pool.acquire((resource) => resource), 1)
+      const end = now() + 30
+      while (now() < end); // no timer fires meanwhile
+      assert.equal(yield* pool.acquire((resource) => resource), 2)
+      assert.equal(pool.stats().destroyed, 1)
+      yield* pool.close()
+    })
+    assert.equal(create.calls, 2)
+  })
 
   /** How many steps it takes to end so many idle resources, as time. */
   function* timeToEnd(n: number, end: (pool: ResourcePool<object>) => Routine<void>): Routine<number> {

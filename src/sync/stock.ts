@@ -139,11 +139,19 @@ export class Stock<R> {
 
   /** A slot for a newcomer, if there is one. */
   take(): Slot<R> | undefined {
-    const slot = this.idle.pop()
-    if (slot === undefined) return this.takeEmpty()
-    slot.phase = USED
-    slot.waited = 0
-    return slot
+    for (let slot = this.idle.pop(); slot !== undefined; slot = this.idle.pop()) {
+      if (this.keepsForEver || this.endOf(slot) >= this.now()) {
+        slot.phase = USED
+        slot.waited = 0
+        return slot
+      }
+      this.bury(slot) // its time has come, and the timer is late
+    }
+    return this.takeEmpty()
+  }
+
+  private get keepsForEver(): boolean {
+    return this.idleTimeout === Infinity && this.maxAge === Infinity
   }
 
   takeEmpty(): Slot<R> | undefined {
@@ -204,7 +212,7 @@ export class Stock<R> {
   private shelve(slot: Slot<R>): void {
     slot.phase = IDLE
     this.idle.push(slot)
-    if (this.idleTimeout === Infinity && this.maxAge === Infinity) return
+    if (this.keepsForEver) return
     slot.idleSince = this.now()
     this.sweepAt(this.endOf(slot))
   }
