@@ -54,6 +54,8 @@ export class Cold {
   isolated = false
   /** Watches over the children while this fiber is in `supervise`. */
   supervisor: Supervisor | null = null
+  /** Locks that others wait for: told as soon as this incarnation runs no more, while its children may still be dying. */
+  locks: Set<() => void> | null = null
   /** What this incarnation holds that nobody else can let go of: told when it ends, by its own means or not. */
   atEnd: Set<(how: number, value: unknown) => void> | null = null
   /** What is to be done when it is over, and its outcome meanwhile (S60). */
@@ -66,8 +68,16 @@ export class Cold {
   /** Locals at birth, once they have been changed. */
   born: ReadonlyMap<object, unknown> | null | undefined = undefined
 
+  /** An incarnation runs no more. */
+  ranOut(): void {
+    const { locks } = this
+    this.locks = null
+    if (locks !== null) for (const tell of locks) tell()
+  }
+
   /** An incarnation has ended. */
   ended(how: number, value: unknown): void {
+    this.ranOut()
     const list = this.atEnd
     this.atEnd = null
     if (list !== null) for (const tell of list) tell(how, value)

@@ -56,20 +56,26 @@ class SelectiveReceive extends Receive {
     fiber.value = found
   }
   override offer(fiber: Fiber, message: unknown): boolean {
-    // The sender runs, but this is the receiver's code: it must not act, or fail, in the sender's name.
-    const sender = baton.fiber
-    baton.fiber = null
     try {
-      return this.match(message) && settle(fiber, this, message)
+      return matches(this.match, message) && settle(fiber, this, message)
     } catch (error) {
       fail(fiber, this, error)
       return false
-    } finally {
-      baton.fiber = sender
     }
   }
   override describe(): string {
     return `receive(${this.match.name || 'match'})`
+  }
+}
+
+/** Asks a match, in nobody's name: whoever runs may be the sender, and what is looked through must not be received from. */
+function matches(match: Match, message: unknown): boolean {
+  const { fiber } = baton
+  baton.fiber = null
+  try {
+    return match(message)
+  } finally {
+    baton.fiber = fiber
   }
 }
 
@@ -200,7 +206,7 @@ export class Mailbox<M = any> {
     const ring = this.fiber._mailbox
     while (ring !== null && this.seen < ring.size) {
       const message = ring.at(this.seen) as M
-      if (match(message)) {
+      if (matches(match, message)) {
         ring.remove(this.seen)
         this.taken(this.seen)
         return message
@@ -212,11 +218,16 @@ export class Mailbox<M = any> {
 
   /** A full mailbox must not keep out the very message that its fiber waits for. */
   private findAmongPushers(match: Match): M | typeof NOT_FOUND {
-    let place: Place<M> | null = this.pushers.first
-    while (place !== null && !match(place.item)) place = place.after
-    if (place === null) return NOT_FOUND
-    this.pushers.give(place, true)
-    return place.item
+    for (let place: Place<M> | null = this.pushers.first; place !== null; ) {
+      const isMatch = matches(match, place.item)
+      if (place.fiber?.value !== place)
+        place = this.pushers.first // the match has made it leave: once more
+      else if (isMatch) {
+        this.pushers.give(place, true)
+        return place.item
+      } else place = place.after
+    }
+    return NOT_FOUND
   }
 }
 

@@ -124,6 +124,7 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
     return
   }
   fiber._state = WAITING
+  if (!fiber.willRun) fiber.cold?.ranOut()
   stopChildren(fiber)
 }
 

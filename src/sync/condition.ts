@@ -151,7 +151,8 @@ export class Condition<V = void> {
 
   /**
    * Waits for a signal, and returns its value. Gives the mutex up meanwhile, however often it is locked; the fiber has
-   * it back when this returns or throws, also when it is stopped.
+   * it back when this returns or throws, also when it is stopped. Only a deadline ends the wait before that (S19): then it
+   * goes on without the mutex, and that is reported.
    */
   wait(): Op<V> {
     return new Wait(this, this.mutex)

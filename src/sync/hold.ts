@@ -15,6 +15,8 @@ import {
   type Fiber,
   isGenerator,
   isPlainGenerator,
+  isStop,
+  keepBeside,
   nextOf,
   type Op,
   Region,
@@ -100,8 +102,8 @@ export abstract class Hold<T> extends Region implements Op<T>, Iterator<Switchpo
         return this.run(runner, isGenerator(runner))
       }
     } catch (error) {
-      if (this.fiber !== null) this.leave()
-      throw error
+      if (this.fiber === null) throw error // the body was running, and has been left
+      return this.failed(error)
     }
     this.leave()
     DONE.value = returned // a plain value: there is nothing to run
@@ -126,8 +128,7 @@ export abstract class Hold<T> extends Region implements Op<T>, Iterator<Switchpo
           ? nextOf.call(this.inner as Iterator<unknown>, value)
           : this.advance(how, value)
     } catch (error) {
-      this.leave()
-      throw error
+      return this.failed(error)
     }
     return result.done ? this.ended(result) : result
   }
@@ -144,6 +145,18 @@ export abstract class Hold<T> extends Region implements Op<T>, Iterator<Switchpo
   protected ended(result: IteratorResult<any>): IteratorResult<Switchpoint, any> {
     this.leave()
     return result
+  }
+
+  /** The body's error goes out; one of letting go is kept beside it, but outweighs a stop, as in `ensure`. */
+  private failed(error: unknown): never {
+    const fiber = this.fiber as Fiber
+    try {
+      this.leave()
+    } catch (later) {
+      if (isStop(error)) throw later
+      keepBeside(fiber, error, later)
+    }
+    throw error
   }
 
   private leave(): void {
@@ -186,8 +199,13 @@ export abstract class Hold<T> extends Region implements Op<T>, Iterator<Switchpo
   /** @internal */ passThrough(): void {}
   /** @internal The body's generator was dropped. */
   abandon(): void {
+    const { runtime } = this.fiber as Fiber
     this.fiber = null
     this.inner = null
-    this.letGo(false)
+    try {
+      this.letGo(false)
+    } catch (error) {
+      runtime.uncaught(error, `leaving ${this.describe()} failed`) // S70: whoever it belongs to is gone
+    }
   }
 }

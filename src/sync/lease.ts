@@ -97,6 +97,14 @@ export function slotOf<R>(fiber: Fiber, stock: Stock<R>): Slot<R> | undefined {
   return undefined
 }
 
+/** Whether a fiber stands inside an acquire, one that still creates or checks its resource included. */
+export function isInside(fiber: Fiber, stock: Stock<any>): boolean {
+  for (let region: Region | null = fiber.innermost; region !== null; region = region.outer) {
+    if (region instanceof Lease && region.stock === stock) return true
+  }
+  return false
+}
+
 const HOLDING = 0
 /** The resource is being created or checked; the body has not begun. */
 const PREPARING = 1

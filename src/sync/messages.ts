@@ -131,11 +131,13 @@ class Answer<A> extends BaseOp<A> {
     if (this.question !== null) throw enteredTwice(this, this.question.caller)
     if (target === fiber) throw new DeadlockError(`${fiber.path} calls itself, which would never end`)
     const question = new Call<unknown, A>(message, fiber, this)
+    this.question = question
     // A full mailbox lets it in: its sender waits already, so there is one from each caller at most.
     if (!deliver(target, question, false)) {
+      this.question = null
       throw new FiberStopped(`${target.path} is over and cannot answer ${show(message)}`)
     }
-    this.question = question
+    if (this.question === null) return // answered by whoever looked whether the question matches
     this.incarnation = target.incarnation + (target.cold?.restart == null ? 0 : 1)
     this.listen()
   }

@@ -292,12 +292,12 @@ export class Mutex {
     if (this.watched !== null) return
     this.watched = this.owner as Fiber
     const cold = this.watched.coldRecord()
-    cold.atEnd ??= new Set()
-    cold.atEnd.add(this.orphaned)
+    cold.locks ??= new Set()
+    cold.locks.add(this.orphaned)
   }
 
   private unwatch(): void {
-    this.watched?.cold?.atEnd?.delete(this.orphaned)
+    this.watched?.cold?.locks?.delete(this.orphaned)
     this.watched = null
   }
 

@@ -8,7 +8,7 @@ import {
   checkMs,
   checkName,
   checkOptions,
-  Fiber,
+  notInFiber,
   type Op,
   type Result,
   type Returned,
@@ -21,7 +21,7 @@ import {
 } from '../core/index.js'
 import { type Answer, checkEither } from './arrival.js'
 import { PoolClosed } from './errors.js'
-import { Lease, refusal, slotOf, Turn, Vacancy } from './lease.js'
+import { isInside, Lease, refusal, slotOf, Turn, Vacancy } from './lease.js'
 import { type PoolStats, Stock } from './stock.js'
 import { Upkeep } from './upkeep.js'
 
@@ -98,12 +98,15 @@ export class ResourcePool<R> implements AsyncDisposable {
     if (!(Number.isInteger(limit) && (limit as number) > 0)) {
       throw new BadArgument(`${where} needs a limit that is a whole number above 0, got ${show(limit)}`)
     }
+    if (second !== undefined && create !== second) {
+      throw new BadArgument(`${where} was given two functions that create, one of them in its options`)
+    }
     checkEither(create, `the create of ${where}`)
     if (destroy !== undefined) checkEither(destroy, `the destroy of ${where}`)
     if (validate !== undefined) checkEither(validate, `the validate of ${where}`)
     checkName(name, where)
     const time = (key: 'idleTimeout' | 'maxAge' | 'acquireTimeout') => {
-      const ms = options[key] ?? Infinity
+      const { [key]: ms = Infinity } = options
       return ms === Infinity ? ms : checkMs(ms, `the ${key} of ${where}`)
     }
     this.stock = new Stock<R>(
@@ -144,7 +147,7 @@ export class ResourcePool<R> implements AsyncDisposable {
   discard(resource: R): boolean {
     const { stock } = this
     const mine = baton.fiber === null ? undefined : slotOf(baton.fiber, stock)
-    return stock.discard(resource, (slot) => slot === mine)
+    return stock.discard(resource, mine)
   }
 
   /**
@@ -162,7 +165,8 @@ export class ResourcePool<R> implements AsyncDisposable {
 
   private *filling(): Routine<void> {
     const { stock } = this
-    if (stock.isClosed) throw refusal(stock, Fiber.current)
+    if (baton.fiber === null) throw notInFiber(`fill() of ${stock.label}`)
+    if (stock.isClosed) throw refusal(stock, baton.fiber)
     yield* scope(() => {
       const vacancy = new Vacancy(stock)
       for (let n = stock.limit - stock.slots.size; n > 0; n--) {
@@ -191,10 +195,11 @@ export class ResourcePool<R> implements AsyncDisposable {
 
   private *closing(): Routine<void> {
     const { stock } = this
-    const fiber = Fiber.current
+    const { fiber } = baton
+    if (fiber === null) throw notInFiber(`close() of ${stock.label}`)
     if (stock.isClosed)
       throw new PoolClosed(`${fiber.path} wanted to close ${stock.label}, which was closed before`)
-    if (slotOf(fiber, stock) !== undefined) {
+    if (isInside(fiber, stock)) {
       throw new BadState(
         `${fiber.path} cannot close ${stock.label} inside acquire(): it would wait for itself. Close it outside.`,
       )

@@ -139,11 +139,19 @@ export class Stock<R> {
 
   /** A slot for a newcomer, if there is one. */
   take(): Slot<R> | undefined {
-    const slot = this.idle.pop()
-    if (slot === undefined) return this.takeEmpty()
-    slot.phase = USED
-    slot.waited = 0
-    return slot
+    for (let slot = this.idle.pop(); slot !== undefined; slot = this.idle.pop()) {
+      if (this.keepsForEver || this.endOf(slot) >= this.now()) {
+        slot.phase = USED
+        slot.waited = 0
+        return slot
+      }
+      this.bury(slot) // its time has come, and the timer is late
+    }
+    return this.takeEmpty()
+  }
+
+  private get keepsForEver(): boolean {
+    return this.idleTimeout === Infinity && this.maxAge === Infinity
   }
 
   takeEmpty(): Slot<R> | undefined {
@@ -204,7 +212,7 @@ export class Stock<R> {
   private shelve(slot: Slot<R>): void {
     slot.phase = IDLE
     this.idle.push(slot)
-    if (this.idleTimeout === Infinity && this.maxAge === Infinity) return
+    if (this.keepsForEver) return
     slot.idleSince = this.now()
     this.sweepAt(this.endOf(slot))
   }
@@ -251,19 +259,28 @@ export class Stock<R> {
     if (slot.holder === null) this.vacate(slot)
   }
 
-  /** A resource is to be destroyed: now if it is idle, else when it comes back. False if it is not here. */
-  discard(resource: R, isMine: (slot: Slot<R>) => boolean): boolean {
-    const alike = [...this.slots].filter((slot) => slot.phase !== EMPTY && slot.resource === resource)
-    const slot = alike.find(isMine) ?? alike.find(({ holder }) => holder !== null) ?? alike[0]
+  /**
+   * A resource is to be destroyed: now if it is idle, else when it comes back. False if it is not here. If there are
+   * several that are the same, it is `mine`, or else one that is in use.
+   */
+  discard(resource: R, mine: Slot<R> | undefined): boolean {
+    const slot = mine !== undefined && mine.resource === resource ? mine : this.find(resource)
     if (slot === undefined) return false
-    if (slot.phase === IDLE) this.buryIdle(slot)
-    else if (slot.phase !== DYING) slot.phase = DOOMED
+    if (slot.phase === IDLE) {
+      this.idle.splice(this.idle.indexOf(slot), 1)
+      this.bury(slot)
+    } else if (slot.phase !== DYING) slot.phase = DOOMED
     return true
   }
 
-  private buryIdle(slot: Slot<R>): void {
-    this.idle.splice(this.idle.indexOf(slot), 1)
-    this.bury(slot)
+  private find(resource: R): Slot<R> | undefined {
+    let found: Slot<R> | undefined
+    for (const slot of this.slots) {
+      if (slot.phase === EMPTY || slot.resource !== resource) continue
+      if (slot.holder !== null) return slot
+      found ??= slot
+    }
+    return found
   }
 
   /** When an idle resource has to go. */
@@ -283,8 +300,16 @@ export class Stock<R> {
   /** Destroys the idle resources whose time has come. */
   sweep(): void {
     const now = this.now()
-    for (const slot of [...this.idle]) if (this.endOf(slot) <= now) this.buryIdle(slot)
-    if (this.idle.length > 0) this.sweepAt(Math.min(...this.idle.map((slot) => this.endOf(slot))))
+    let next = Infinity
+    for (const slot of this.idle.splice(0)) {
+      const end = this.endOf(slot)
+      if (end <= now) this.bury(slot)
+      else {
+        this.idle.push(slot)
+        next = Math.min(next, end)
+      }
+    }
+    if (next !== Infinity) this.sweepAt(next)
   }
 
   /** No more comers: those in line are refused, what is idle is destroyed, what is in use when it comes back. */
@@ -298,7 +323,7 @@ export class Stock<R> {
         new PoolClosed(`${fiber.path} waited for a resource of ${this.label}, which was closed`),
       )
     }
-    for (const slot of [...this.idle]) this.buryIdle(slot)
+    for (const slot of this.idle.splice(0)) this.bury(slot)
   }
 
   /** Waits until nothing is left. */

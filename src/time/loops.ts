@@ -5,6 +5,7 @@ import {
   BadArgument,
   checkBody,
   checkMs,
+  checkName,
   checkOptions,
   Fiber,
   nameOf,
@@ -73,10 +74,12 @@ export function throttledLoop<R>(pace: number | Pace | Throttler, body: () => Re
  */
 export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: string } = {}): Fiber<void> {
   checkBody(body, 'spinLoop()')
-  const { name = nameOf(body) || undefined, ...pace } = options
+  const { name, ...pace } = checkOptions(options, [...PACE_NAMES, 'name'], 'spinLoop()')
+  checkName(name, 'spinLoop()')
   const isPaced = pace.rate !== undefined || pace.interval !== undefined
   const loop = paced(body, isPaced ? pace : { ...pace, interval: 0 }, 'spinLoop()')
-  return name === undefined ? spin(loop) : spin(name, loop)
+  const shown = name ?? nameOf(body)
+  return shown === '' ? spin(loop) : spin(shown, loop)
 }
 
 /**

@@ -11,11 +11,13 @@ import {
   BadArgument,
   BadState,
   BaseOp,
+  baton,
   checkBody,
   checkMs,
   checkOptions,
   debugging,
-  Fiber,
+  type Fiber,
+  notInFiber,
   type Op,
   type Result,
   type Returned,
@@ -67,6 +69,9 @@ export function readInterval({ rate, interval }: Rate, where: string): number {
   if (rate === undefined) return checkMs(interval, where)
   if (!(typeof rate === 'number' && rate > 0)) {
     throw new BadArgument(`${where} needs a rate above 0, got ${show(rate)}`)
+  }
+  if (SECOND / rate === Infinity) {
+    throw new BadArgument(`${where} needs a rate that is not as small as ${show(rate)}: it would never come`)
   }
   return SECOND / rate
 }
@@ -199,7 +204,8 @@ export class Throttler {
    * ```
    */
   tryWait(): boolean {
-    return this.pass(Fiber.current)
+    if (baton.fiber === null) throw notInFiber('throttler.tryWait()')
+    return this.pass(baton.fiber)
   }
 
   /**
