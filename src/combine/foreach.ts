@@ -4,7 +4,8 @@
 //          --> worker: body(item, 1)       so there are never more than items under way, and one that waits for the next
 //          --> worker: waits for item 2
 //
-// Each item counts as if it had a fiber of its own: what its body spun is stopped and awaited when the body is over.
+// Each item counts as if it had a fiber of its own: what its body spun is stopped and awaited when the body is over, and
+// what it holds is let go.
 
 import {
   BadArgument,
@@ -22,9 +23,11 @@ import {
   type Routine,
   receiveAllPending,
   repeatable,
+  runCleanups,
   runReturned,
   settle,
   show,
+  VALUE,
   Waiters,
 } from '../core/index.js'
 import { checkItems, type Items, SyncSource, sourceOf } from '../interop/index.js'
@@ -182,6 +185,7 @@ function* work(job: ForEach): Routine<void> {
       value = yield* isShort ? (returned as Op<unknown>) : runReturned(returned, body)
     }
     if (fiber.newest !== null) yield* endChildren(fiber)
+    if (fiber.cold !== null) yield* endHoldings(fiber, value)
     fiber.locals = locals
     if (fiber._mailbox !== null) receiveAllPending()
     job.put(index, value)
@@ -195,6 +199,16 @@ function* endChildren(fiber: Fiber): Routine<void> {
   for (const outcome of yield* fiber.shutdownChildren()) {
     if (outcome.type === 'error') errors.push(outcome.error)
   }
+  throwFirst(fiber, errors)
+}
+
+/** So does what it holds: resources in `use` (S60), listeners, locks, questions that were not answered. */
+function* endHoldings(fiber: Fiber, value: unknown): Routine<void> {
+  throwFirst(fiber, yield* runCleanups(fiber))
+  fiber.cold?.ended(VALUE, value)
+}
+
+function throwFirst(fiber: Fiber, errors: readonly unknown[]): void {
   for (const error of errors) keepBeside(fiber, errors[0], error)
   if (errors.length > 0) throw errors[0]
 }

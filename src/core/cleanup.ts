@@ -73,6 +73,17 @@ function* runAll(list: Cleanup[], failed: (error: unknown) => void): Routine<voi
   }
 }
 
+/** Runs what `use` has left to be done in a living fiber so far. Gives the errors. */
+export function* runCleanups(fiber: Fiber): Routine<unknown[]> {
+  const { cold } = fiber
+  const list = cold?.cleanups
+  const errors: unknown[] = []
+  if (cold === null || list == null) return errors
+  cold.cleanups = null
+  yield* new Cleanups(list, (error) => errors.push(error))
+  return errors
+}
+
 /** The last child is gone: runs the cleanups of a fiber. False if there are none, or they have been run. */
 export function startCleanups(fiber: Fiber): boolean {
   const { cold } = fiber

@@ -18,7 +18,7 @@ export {
   runReturned,
   throwOf,
 } from './body.js'
-export { addCleanup } from './cleanup.js'
+export { addCleanup, runCleanups } from './cleanup.js'
 export type { Supervisor } from './cold.js'
 export { debugging, opEntered, opSite, rememberOp, shared, userStack } from './debug.js'
 export {
@@ -60,14 +60,14 @@ export {
 } from './op.js'
 export { checkGrace, checkMs, checkName, checkOptions } from './options.js'
 export { makeOutcome, type Outcome } from './outcome.js'
-export { ABORTING, ERROR, type Phase, type State } from './phase.js'
+export { ABORTING, ERROR, type Phase, type State, VALUE } from './phase.js'
 export { Region } from './region.js'
 export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
 export { innermostOwner, type RootOptions, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
-export { queueError } from './stop.js'
+export { endForGood, queueError } from './stop.js'
 export {
   isSuspended,
   Snooze,
@@ -77,6 +77,6 @@ export {
 } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'
 export { cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
-export type { TimerNode } from './timers.js'
+export { type TimerNode, Timers } from './timers.js'
 export { keepBeside, type Observer, observe, unobserve } from './tree.js'
 export { Place, Waiters } from './waiters.js'
