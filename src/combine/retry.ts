@@ -66,12 +66,13 @@ function* trying<T>(
 ): Routine<T> {
   const host = Fiber.current
   const earlier: unknown[] = []
+  const before = unwindingRegion(host) // cleanup may try again, too
   for (let attempt = 1; ; attempt++) {
     try {
       return yield* scope(() => body(attempt) as any) as Op<T>
     } catch (error) {
       // A stop, or what cleanup threw while something around here is being stopped.
-      if (isStop(error) || unwindingRegion(host) !== null) throw error
+      if (isStop(error) || unwindingRegion(host) !== before) throw error
       const last = attempt >= times ? error : goOn(when, error, attempt)
       if (last !== GO_ON) {
         for (const other of earlier) keepBeside(host, last, other)

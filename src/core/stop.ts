@@ -7,7 +7,7 @@ import type { Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { armDeadlines, canRaise, findTarget } from './gate.js'
 import { describe, withdraw } from './op.js'
-import { CLOSING, ERROR, FORCED, LIVE, REQUESTED, SIGNAL, STOPPED, WAITING } from './phase.js'
+import { CLOSING, DEAD, ERROR, FORCED, LIVE, REQUESTED, SIGNAL, STOPPED, WAITING } from './phase.js'
 import type { Region } from './region.js'
 import { Ring } from './ring.js'
 import { emit, tapped } from './tap.js'
@@ -49,8 +49,17 @@ export function cancelRestart(fiber: Fiber<any, any>, stop: Stop): void {
   const restart = fiber.cold?.restart
   if (restart == null) return
   ;(fiber.cold as Cold).restart = null
-  if (restart.isHeld) fiber.parent?.cold?.supervisor?.childChanged(fiber)
+  if (restart.isHeld) {
+    if (fiber._state === DEAD) endForGood(fiber)
+    fiber.parent?.cold?.supervisor?.childChanged(fiber)
+  }
   if (fiber.stopSignal === restart.stop) restart.stop.become(stop)
+}
+
+/** It is dead and will not live again after all: those who waited for its next incarnation are told (S39). */
+export function endForGood(fiber: Fiber<any, any>): void {
+  fiber.cold?.ended(fiber.how, fiber.value)
+  fiber.cold?.mailbox?.close()
 }
 
 /** S21: the first value and reason stay, the smaller grace wins. */

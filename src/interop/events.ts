@@ -91,6 +91,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
     const cold = owner.coldRecord()
     cold.atEnd ??= new Set()
     cold.atEnd.add(this.atEnd)
+    if (this.phase !== OPEN) this.stopListening(this.phase) // it was over before all listeners were there
   }
 
   /** Waits for the next event; `END` when there are no more. Throws the error if the emitter had one. */

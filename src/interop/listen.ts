@@ -38,21 +38,30 @@ export function subscribe(
   listeners: ReadonlyMap<EventName, (...args: any[]) => void>,
 ): () => void {
   const added: [EventName, (...args: any[]) => void][] = []
+  /** Whatever one of them throws, the others are removed too. */
   const remove = () => {
+    let broken: { readonly error: unknown } | null = null
     while (added.length > 0) {
       const [event, listener] = added.pop() as (typeof added)[number]
-      if (isEmitter(emitter)) emitter.removeListener(event, listener)
-      else emitter.removeEventListener(event as string, listener)
+      try {
+        if (isEmitter(emitter)) emitter.removeListener(event, listener)
+        else emitter.removeEventListener(event as string, listener)
+      } catch (error) {
+        broken ??= { error }
+      }
     }
+    if (broken !== null) throw broken.error
   }
   try {
     for (const [event, listener] of listeners) {
+      added.push([event, listener])
       if (isEmitter(emitter)) emitter.on(event, listener)
       else emitter.addEventListener(event as string, listener)
-      added.push([event, listener])
     }
   } catch (error) {
-    remove()
+    try {
+      remove()
+    } catch {} // no worse than what is thrown
     throw error
   }
   return remove

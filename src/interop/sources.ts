@@ -70,8 +70,8 @@ export class SyncSource<T> implements Source<T> {
 /** What an async iterator is to us. */
 export interface AsyncItems<T> {
   next(): PromiseLike<IteratorResult<T>>
-  /** Somebody leaves early: the answer says when it is over. */
-  leave(): PromiseLike<unknown> | undefined
+  /** Somebody leaves early: the answer, if it is a promise, says when it is over. */
+  leave(): unknown
 }
 
 class NextOp<T> extends BaseOp<T | typeof END> {
@@ -145,10 +145,15 @@ export class AsyncSource<T> implements Source<T> {
   private came(result: IteratorResult<T>): void {
     this.isPulling = false
     if (this.phase === 'over') return
-    if (typeof result !== 'object' || result === null) {
-      this.failed(new TypeError(`the next() of an async iterator gave ${show(result)}, not an object`))
-    } else if (result.done) this.end()
-    else if (!this.give((line) => line.handOver(result.value))) this.kept = { item: result.value }
+    let item: T | typeof END
+    try {
+      item = itemOf(result)
+    } catch (error) {
+      this.failed(error)
+      return
+    }
+    if (item === END) this.end()
+    else if (!this.give((line) => line.handOver(item))) this.kept = { item: item as T }
     else if (this.line.size > 0) this.pullOn()
   }
 
@@ -193,8 +198,18 @@ export class AsyncSource<T> implements Source<T> {
     this.end()
     this.items ??= this.make()
     const left = this.items.leave()
-    if (left !== undefined) yield* patiently(left)
+    if (typeof (left as PromiseLike<unknown> | null | undefined)?.then === 'function') {
+      yield* patiently(left as PromiseLike<unknown>)
+    }
   }
+}
+
+/** What next() gave. Whoever wrote the iterator may have given anything. */
+function itemOf<T>(result: IteratorResult<T>): T | typeof END {
+  if (typeof result !== 'object' || result === null) {
+    throw new TypeError(`the next() of an async iterator gave ${show(result)}, not an object`)
+  }
+  return result.done ? END : result.value
 }
 
 /**

@@ -5,6 +5,8 @@ import type { RestartRule } from './options.js'
 
 /** What is known of a child that was listed. */
 interface Entry {
+  /** Its place in the list. */
+  readonly place: number
   readonly rule: RestartRule
   /** It was given a grace of its own. */
   readonly hasGrace: boolean
@@ -15,6 +17,7 @@ export class Roster {
   private readonly listed: Map<Fiber, Entry> | null
   /** Children that hang on something further out than the scope in which `supervise` was called: not ours. */
   private readonly bystanders = new WeakSet<Fiber>()
+  private places = 0
 
   constructor(
     private readonly host: Fiber,
@@ -30,7 +33,7 @@ export class Roster {
   }
 
   add(child: Fiber, rule: RestartRule = this.rule, hasGrace = false): void {
-    this.listed?.set(child, { rule, hasGrace })
+    this.listed?.set(child, { place: this.places++, rule, hasGrace })
   }
 
   /** It has another parent now. */
@@ -70,8 +73,14 @@ export class Roster {
 
   /** Those that live, and the dead ones given, in start order: that of the list, else that in which they were spun. */
   inOrder(dead: Iterable<Fiber>): Fiber[] {
-    const all = new Set([...this.living(), ...dead])
-    if (this.listed === null) return [...all].sort((a, b) => a.id - b.id)
-    return [...this.listed.keys()].filter((child) => all.has(child))
+    return this.sort(new Set([...this.living(), ...dead]))
+  }
+
+  /** Those of them that are watched, in start order. */
+  sort(children: Iterable<Fiber>): Fiber[] {
+    const { listed } = this
+    if (listed === null) return [...children].sort((a, b) => a.id - b.id)
+    const placeOf = (child: Fiber) => (listed.get(child) as Entry).place
+    return [...children].filter((child) => listed.has(child)).sort((a, b) => placeOf(a) - placeOf(b))
   }
 }

@@ -17,6 +17,7 @@ import {
   spin,
 } from '../core/index.js'
 import { Change } from './change.js'
+import { Due } from './due.js'
 import { type End, Ends } from './ends.js'
 import { isHeld, release } from './held.js'
 import { Intensity } from './intensity.js'
@@ -29,7 +30,9 @@ export class Supervision implements Supervisor {
   private readonly intensity: Intensity
   private readonly ends = new Ends()
   /** Dead children, and when they will be restarted. */
-  private readonly due = new Map<Fiber, number>()
+  private readonly due = new Due()
+  /** Those that are being taken down to be restarted together. */
+  private group: readonly Fiber[] = []
   private waiting: Change | null = null
   /** A child has ended for good by its own means. */
   private hasLost = false
@@ -55,7 +58,7 @@ export class Supervision implements Supervisor {
   childEnded(child: Fiber): boolean {
     // A fiber that is over without having left `supervise` was abandoned: it takes care of nothing.
     if (!this.roster.has(child) || !this.host.isOpen) return false
-    this.due.delete(child)
+    this.due.remove(child)
     const outcome = child.outcome as Outcome<unknown>
     if (outcome.type === 'error') markReceived(outcome.error, this.host)
     this.ends.add(child)
@@ -66,7 +69,7 @@ export class Supervision implements Supervisor {
   childChanged(child: Fiber): void {
     if (child.parent !== this.host) this.roster.drop(child)
     if (this.due.has(child) && !isHeld(child)) {
-      this.due.delete(child)
+      this.due.remove(child)
       this.hasLost = true // it was stopped while it waited for its restart
     }
     this.waiting?.look()
@@ -79,7 +82,7 @@ export class Supervision implements Supervisor {
     try {
       this.begin()
       while (!this.isDone()) {
-        const next = this.nextDue()
+        const { next } = this.due
         yield* this.until(
           () => this.ends.size > 0 || this.isDone() || next <= this.now(),
           () => this.describe(),
@@ -119,7 +122,7 @@ export class Supervision implements Supervisor {
 
   private *handle(end: End): Routine<void> {
     const verdict = yield* this.judge(end)
-    if (verdict === 'restart') yield* this.restart(end.fiber)
+    if (verdict === 'restart') yield* this.restart(end)
     else if (verdict === 'done') this.hasLost = true
   }
 
@@ -142,24 +145,39 @@ export class Supervision implements Supervisor {
 
   // ---- restarts
 
-  private *restart(fiber: Fiber): Routine<void> {
+  private *restart(end: End): Routine<void> {
+    const { fiber } = end
     this.intensity.count(fiber, this.lastError)
-    fiber.holdRestart()
+    const wait = this.hold(end)
     const group = this.groupOf(fiber)
+    this.group = group
     for (const member of [...group].reverse()) {
       const mayReturn = this.roster.ruleOf(member) !== 'never' && member.phase === 'live'
       yield* this.takeDown(member, mayReturn)
     }
-    this.ends.setApart(new Set(group))
+    if (group.length > 1) this.ends.setApart(new Set(group))
     while (this.ends.groupSize > 0) yield* this.judgeMember(this.ends.next(true))
-    const time = this.now() + this.intensity.delay(fiber)
-    for (const member of group) if (isHeld(member)) this.due.set(member, time)
+    const time = this.now() + wait
+    for (const member of group) if (isHeld(member)) this.due.add(member, time)
+    this.group = []
+  }
+
+  /** Gives how long to wait. If that or the restart is impossible, the error that it should answer is not forgotten (S22). */
+  private hold({ fiber, outcome }: End): number {
+    try {
+      fiber.holdRestart()
+      this.group = [fiber]
+      return this.intensity.delay(fiber)
+    } catch (error) {
+      if (outcome.type === 'error') keepBeside(this.host, error, outcome.error)
+      throw error
+    }
   }
 
   /** Who is restarted together with a child, in start order (S42). */
   private groupOf(fiber: Fiber): Fiber[] {
     if (this.policy.strategy === 'oneForOne') return [fiber]
-    const all = this.roster.inOrder([...this.due.keys(), ...this.ends.fibers(), fiber])
+    const all = this.roster.inOrder([...this.due.fibers(), ...this.ends.fibers(), fiber])
     return this.policy.strategy === 'oneForAll' ? all : all.slice(all.indexOf(fiber))
   }
 
@@ -184,20 +202,8 @@ export class Supervision implements Supervisor {
     )
   }
 
-  private nextDue(): number {
-    let next = Infinity
-    for (const time of this.due.values()) next = Math.min(next, time)
-    return next
-  }
-
   private startDue(): void {
-    const now = this.now()
-    const ready = [...this.due.keys()].filter((child) => (this.due.get(child) as number) <= now)
-    if (ready.length === 0) return
-    const isReady = new Set(ready)
-    for (const child of this.roster.inOrder(ready)) {
-      if (!isReady.has(child)) continue
-      this.due.delete(child)
+    for (const child of this.roster.sort(this.due.take(this.now()))) {
       if (!isHeld(child)) continue // somebody has restarted it meanwhile
       child.restartWith({ keepMailbox: true })
       this.intensity.cameBack(child)
@@ -210,8 +216,7 @@ export class Supervision implements Supervisor {
   *shutdown(): Routine<void> {
     let isWhole = false
     try {
-      for (const child of this.due.keys()) release(child)
-      this.due.clear()
+      for (const child of [...this.due.fibers(), ...this.group]) release(child)
       const { host } = this
       // While the host itself is being stopped, one by one for as long as it may wait; then the tree stops the rest at once.
       const now = this.now()

@@ -150,7 +150,7 @@ class Answer<A> extends BaseOp<A> {
 
   private targetEnded(how: number, value: unknown): void {
     const { target, message } = this
-    if (target.incarnation < this.incarnation) {
+    if (target.incarnation < this.incarnation && target.cold?.restart != null) {
       this.listen() // this was the one before
       return
     }
