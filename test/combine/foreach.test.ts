@@ -11,6 +11,7 @@ import {
   Fiber,
   FiberStopped,
   forEach,
+  iterate,
   moveOnAfter,
   type Routine,
   run,
@@ -281,6 +282,25 @@ describe('forEach', () => {
         yield* snooze()
       })
       assert.deepEqual(seen, ['nobody', undefined, 'nobody', undefined])
+    }))
+
+  it('S17 a body that swallows its stop is given no other item', () =>
+    virtual(function* () {
+      const elapsed = clock()
+      const sources = [[1, 2, 3], iterate([1, 2, 3])] as const
+      for (const source of sources) {
+        const begun: number[] = []
+        yield* moveOnAfter(5, () =>
+          forEach(source, function* (item) {
+            begun.push(item)
+            try {
+              yield* sleep(10)
+            } catch {}
+          }),
+        )
+        assert.deepEqual(begun, [1])
+      }
+      assert.equal(elapsed(), 10)
     }))
 
   it('a fiber of it that is stopped from outside makes it fail: no result is made up', () =>
