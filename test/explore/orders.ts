@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import { Fiber, type Routine, snooze } from 'polyphony'
 import { explore } from 'polyphony/testing'
 
-/** Runs a scenario in every order of its fibers, to the last, and says how many there were. Not under a seed: see below. */
+/** Runs a scenario in every order of its fibers, to the last, and says how many there were. Not under a seed. */
 export function everyOrder(t: TestContext, scenario: () => unknown): void {
   if (leftOut(t)) return
   const { schedules, complete } = explore(scenario, { maxSchedules: 300_000 })
