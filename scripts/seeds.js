@@ -1,12 +1,19 @@
-// Runs test/semantics again with shuffled schedules: 20 seeds, or as many as given, two at a time. Needs the build.
+// Runs the tests that must hold in any order again with shuffled schedules: 20 seeds, or as many as given, two at a time.
+// Needs the build.
 import { spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { needBuilt, readArgs, wholeNumber } from './args.js'
 
 const AT_ONCE = 2
+const FOLDERS = ['semantics', 'sync', 'combine', 'supervise', 'time']
 
 const { words } = readArgs('npm run test:seeds -- [number of seeds]', {}, 1)
 const seeds = wholeNumber('the number of seeds', words[0], 1) ?? 20
 needBuilt('build/test')
+/** All files in one process: to start one for each takes longer than their tests. */
+const suite = FOLDERS.flatMap(testsIn)
+  .map((file) => `import './${file}'`)
+  .join('\n')
 
 let next = 1
 let done = 0
@@ -31,8 +38,13 @@ async function runSome() {
   }
 }
 
+function testsIn(folder) {
+  const names = readdirSync(`build/test/${folder}`).filter((name) => name.endsWith('.test.js'))
+  return names.sort().map((name) => `build/test/${folder}/${name}`)
+}
+
 function runSuite(seed) {
-  const child = spawn(process.execPath, ['scripts/test.js', 'semantics'], {
+  const child = spawn(process.execPath, ['--test-reporter=spec', '--input-type=module', '-e', suite], {
     env: { ...process.env, POLY_SEED: String(seed) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -14,7 +14,6 @@ import {
   type Routine,
   run,
   sleep,
-  snooze,
   spin,
   suppressedErrors,
   suspend,
@@ -81,8 +80,8 @@ describe('all', () => {
 
   it('says what it waits for', () =>
     virtual(function* () {
-      const fiber = spin(() => all([sleep(1), sleep(2), sleep(3), sleep(4), sleep(5)]))
-      yield* snooze()
+      const fiber = spin(() => all([10, 20, 30, 40, 50].map((ms) => sleep(ms))))
+      yield* sleep(1)
       assert.equal(fiber.waitsFor, 'all(): all[0], all[1], all[2] and 2 more')
       yield* fiber
     }))
@@ -123,7 +122,7 @@ describe('all', () => {
       const log: string[] = []
       assert.equal(yield* thrownBy(all([theirs, other, () => lasting(log, 'ours')])), error)
       assert.deepEqual(log, ['ours'])
-      yield* snooze() // S25: it does not come up again
+      yield* sleep(1) // S25: it does not come up again
       assert.equal(other.state, 'waiting')
       assert.equal(yield* other, 'alive')
     }))
@@ -181,8 +180,7 @@ describe('all', () => {
       const fiber = spin({ link: false }, () =>
         all([() => lasting([], 'a', 5, error), () => lasting([], 'b')]),
       )
-      yield* snooze()
-      yield* snooze()
+      yield* sleep(1)
       assert.deepEqual(yield* fiber.stop(), { type: 'error', error })
     }))
 
@@ -263,7 +261,7 @@ describe('allSettled', () => {
         { type: 'stopped', value: 'enough' },
         { type: 'error', error },
       ])
-      yield* snooze() // none of it comes up again
+      yield* sleep(1) // none of it comes up again
     }))
 
   it('an error does not stop the others', () =>

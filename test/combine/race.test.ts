@@ -13,7 +13,6 @@ import {
   race,
   scope,
   sleep,
-  snooze,
   spin,
   suppressedErrors,
   suspend,
@@ -103,8 +102,7 @@ for (const [name, contest] of [
           [() => narrowly(10, 'a'), () => narrowly(10, 'b'), () => narrowly(10, 'c'), () => later(20, 'd')],
           { discard },
         )
-        assert.equal(value, 'a')
-        assert.deepEqual(dropped.sort(), ['b', 'c'])
+        assert.deepEqual([value, ...dropped].sort(), ['a', 'b', 'c'])
       }))
 
     it('S37 S66 one that is stopped and returns all the same has no value to discard', () =>
@@ -145,14 +143,13 @@ for (const [name, contest] of [
       virtual(function* () {
         const dropped: unknown[] = []
         const discard = (value: unknown) => void dropped.push(value)
-        const me = Fiber.current
-        const killer = spin(function* () {
-          yield* sleep(10) // its turn comes just before that of the member, which has its answer already
-          const host = me.children.find(({ name }) => name === 'host')
-          yield* (host as Fiber).kill()
-        })
-        spin('host', () => contest([() => later(10, 'late'), () => suspend()], { discard }))
-        yield* killer
+        const host: Fiber = spin(() => contest([late, () => suspend()], { discard }))
+        function* late() {
+          yield* sleep(10)
+          host.kill()
+          return 'late'
+        }
+        yield* host.join()
         assert.deepEqual(dropped, ['late'])
       }))
 
@@ -162,7 +159,7 @@ for (const [name, contest] of [
         const discard = () => {
           throw new Error('cannot')
         }
-        assert.equal(yield* contest([() => narrowly(1, 'a'), () => narrowly(1, 'b')], { discard }), 'a')
+        assert.match(yield* contest([() => narrowly(1, 'a'), () => narrowly(1, 'b')], { discard }), /^[ab]$/)
         assert.equal(runtimeStatsHere().reports, before + 1)
       }))
 
@@ -288,7 +285,7 @@ describe('any', () => {
         spin(() => failAfter(2, new Error('theirs'))),
       ])
       assert.equal(value, 'value')
-      yield* snooze() // none of the errors comes up later
+      yield* sleep(1) // none of the errors comes up later
     }))
 
   it('a loser that fails by itself in the same turn, or before its stop strikes, changes nothing', () =>

@@ -129,7 +129,7 @@ describe('retry', () => {
           yield* suspend()
         }),
       )
-      yield* snooze()
+      yield* sleep(1)
       yield* fiber.stop()
       assert.deepEqual([runs, fiber.outcome], [1, { type: 'stopped', value: undefined }])
       const error = new Error('in cleanup')
@@ -147,7 +147,7 @@ describe('retry', () => {
           { backoff: 1 },
         ),
       )
-      yield* snooze()
+      yield* sleep(1)
       yield* clumsy.stop()
       assert.deepEqual([runs, clumsy.outcome], [2, { type: 'error', error }])
     }))
@@ -187,7 +187,7 @@ describe('retry', () => {
           throw stop
         }
       })
-      yield* snooze()
+      yield* sleep(1)
       yield* fiber.stop()
       assert.equal(result, 'at try 3')
     }))

@@ -158,7 +158,7 @@ describe('action', () => {
       assert.equal(yield* thrownBy(op), error)
       assert.deepEqual(discarded, ['value'])
       assert.equal(yield* thrownBy(op), error) // and the op is as good as new
-      yield* snooze()
+      yield* sleep(1)
       assert.equal(external(), 0)
     }))
 

@@ -88,7 +88,7 @@ describe('on', () => {
       ]
       for (const body of bodies) {
         const fiber = spin({ link: false }, body)
-        yield* snooze()
+        yield* sleep(1)
         yield* fiber.stop()
         assert.equal(listeners(emitter), 0)
       }
@@ -158,11 +158,13 @@ describe('on', () => {
       assert.equal(yield* thrownBy(events.next()), error)
       assert.equal(yield* events.next(), END)
       const waiting = on(emitter, 'data')
-      const fibers = [1, 2].map(() => spin({ link: false }, () => waiting.next()))
+      const first = spin({ link: false }, () => waiting.next())
+      yield* sleep(1)
+      const second = spin({ link: false }, () => waiting.next())
       yield* sleep(1)
       emitter.emit('error', error)
-      assert.deepEqual(yield* fibers[0]?.join() as any, { type: 'error', error })
-      assert.deepEqual(yield* fibers[1]?.join() as any, { type: 'value', value: END })
+      assert.deepEqual(yield* first.join(), { type: 'error', error })
+      assert.deepEqual(yield* second.join(), { type: 'value', value: END })
       assert.equal(external(), 0)
     }))
 

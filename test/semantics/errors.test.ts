@@ -26,6 +26,7 @@ import {
   tap,
 } from 'polyphony'
 import { explore, InjectedFailure, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
+import { leftOut } from '../explore/orders.js'
 import { failAfter, whole } from '../helpers.js'
 
 /** A child that fails while it cleans up. */
@@ -790,7 +791,8 @@ describe('no error is lost in any schedule', () => {
     const outcome = yield* parent.join()
     return outcome.type === 'error' ? [outcome.error] : []
   })
-  it('S22 S26 children that fail while their parent is killed', () => {
+  it('S22 S26 children that fail while their parent is killed', (t) => {
+    if (leftOut(t)) return
     explore(killed, { maxSchedules: 5_000 })
   })
 

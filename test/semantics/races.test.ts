@@ -20,6 +20,7 @@ import {
 } from 'polyphony'
 import { explore, stopEverywhere, virtual } from 'polyphony/testing'
 import { BaseOp, fail, LATER, LateOp, settle } from '#core/op'
+import { leftOut } from '../explore/orders.js'
 
 function now(): number {
   return (Fiber.current as any).runtime.now()
@@ -498,7 +499,8 @@ describe('hand-over', () => {
       assert.deepEqual(got, ['a'])
     }))
 
-  it('S36 a permit handed over directly is never lost: three workers, one killer, every schedule', () => {
+  it('S36 a permit handed over directly is never lost: three workers, one killer, every schedule', (t) => {
+    if (leftOut(t)) return
     const { schedules } = explore(
       function* () {
         const lock = new Lock()

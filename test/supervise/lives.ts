@@ -1,6 +1,6 @@
 // Children that the tests of this room supervise.
 
-import { ensure, Fiber, type Routine, sleep } from 'polyphony'
+import { ensure, Fiber, type Routine, sleep, tap } from 'polyphony'
 
 /** The clock of this world. */
 export function now(): number {
@@ -26,9 +26,17 @@ export function flaky(failures: number, ms = 1): { lives: number; body: () => Ro
   return state
 }
 
-/** Runs for ever, and says when it starts and ends. */
+/**
+ * The log of a server says +name as it is spun or started again. That order is promised (S42); in which order the
+ * bodies take their first steps is up to the scheduler.
+ */
+tap((event, fiber: any) => {
+  if (event !== 'spin' && event !== 'restart') return
+  if (fiber.body === server || fiber.body === failsOnce) fiber.args[1].push(`+${fiber.args[0]}`)
+})
+
+/** Runs for ever; its log says when it starts and ends. */
 export function* server(name: string, log: string[], cleanup = 0): Routine<void> {
-  log.push(`+${name}`)
   yield* ensure(
     () => sleep(),
     function* () {
@@ -40,7 +48,6 @@ export function* server(name: string, log: string[], cleanup = 0): Routine<void>
 
 /** Runs until `ms` have passed, then fails, in its first life; in later ones it runs for ever. */
 export function* failsOnce(name: string, log: string[], ms: number): Routine<void> {
-  log.push(`+${name}`)
   if (Fiber.current.incarnation === 1) {
     yield* sleep(ms)
     log.push(`!${name}`)

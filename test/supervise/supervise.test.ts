@@ -9,7 +9,6 @@ import {
   receive,
   scope,
   sleep,
-  snooze,
   spin,
   supervise,
   suppressedErrors,
@@ -292,20 +291,27 @@ describe('who is watched', () => {
 describe('specs', () => {
   it('S42 specs are spun in order, with name, arguments and grace', () =>
     virtual(function* () {
-      const log: unknown[] = []
+      const given: Record<string, unknown[]> = {}
       function* body(this: unknown, ...args: unknown[]) {
-        const { name, grace } = Fiber.current
-        log.push([name, grace, ...args])
-        yield* snooze()
+        given[Fiber.current.name] = args
+        yield* sleep(10)
       }
-      yield* supervise([
-        { name: 'one', body, args: [1, 'a'], grace: 7 },
-        { name: 'two', body },
-      ])
-      assert.deepEqual(log, [
-        ['one', 7, 1, 'a'],
-        ['two', 5000],
-      ])
+      const supervisor = spin(() =>
+        supervise([
+          { name: 'one', body, args: [1, 'a'], grace: 7 },
+          { name: 'two', body },
+        ]),
+      )
+      yield* sleep(1)
+      assert.deepEqual(
+        supervisor.children.map(({ name, grace }) => [name, grace]),
+        [
+          ['one', 7],
+          ['two', 5000],
+        ],
+      )
+      yield* supervisor
+      assert.deepEqual(given, { one: [1, 'a'], two: [] })
     }))
 
   it('S42 a body may be a plain function, or return an op', () =>
@@ -410,8 +416,9 @@ describe('errors', () => {
       const [one, two] = [new Error('one'), new Error('two')]
       spin(failAfter, 5, one)
       spin(failAfter, 5, two)
-      assert.equal(yield* thrownBy(supervise()), one)
-      assert.deepEqual(suppressedErrors(one), [two])
+      const error = yield* thrownBy(supervise())
+      assert.ok(error === one || error === two)
+      assert.deepEqual(suppressedErrors(error), [error === one ? two : one])
     }))
 
   it('S25 an error that supervise has thrown does not strike again', () =>
@@ -446,16 +453,15 @@ describe('errors', () => {
 
   it('S22 an error not yet dealt with when the supervisor is stopped makes it fail', () =>
     virtual(function* () {
+      const log: string[] = []
       const supervisor = spin({ link: false }, function* () {
         spin(failAfter, 10, boom)
-        yield* supervise({ restart: 'onError' })
+        spin(failAfter, 5, new Error('dealt with'))
+        spin(server, 'c', log, 10)
+        yield* supervise({ strategy: 'restForOne', restart: 'onError' })
       })
-      spin(function* () {
-        yield* sleep(10)
-        supervisor.stop()
-      })
-      const outcome = yield* supervisor.join()
-      assert.deepEqual(outcome, { type: 'error', error: boom })
+      yield* sleep(12) // it waits until 15 for c, which fell with the second: it has not looked at the first yet
+      assert.deepEqual(yield* supervisor.stop(), { type: 'error', error: boom })
     }))
 
   it('S22 children that fail while the stopped supervisor stops them make it fail', () =>

@@ -34,7 +34,8 @@ describe('a supervisor that is stopped', () => {
       )
       yield* sleep(10)
       yield* supervisor.stop()
-      assert.deepEqual(log, ['+a', '+b', '+c', '+d', '-d', '-c', '-b', '-a'])
+      assert.deepEqual(log.slice(0, 6), ['+a', '+b', '+c', '+d', '-d', '-c'])
+      assert.deepEqual(log.slice(6).sort(), ['-a', '-b']) // in one turn
       assert.equal(now(), 809) // d: 310, c: asked then, the rest at 509
       assert.deepEqual(reports(), [])
     }))

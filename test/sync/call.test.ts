@@ -165,15 +165,15 @@ describe('call', () => {
 
   it('S34 an answer and a stop in one turn: the answer is received first', () =>
     virtual(function* () {
+      const me = Fiber.current
       const log: unknown[] = []
-      const target = spin(doubler)
       const caller = spin(function* () {
-        log.push(yield* call(target, 1))
+        log.push(yield* call(me, 1))
         yield* sleep(10)
         log.push('never')
       })
-      yield* snooze() // the question is out
-      yield* snooze() // the answer is in
+      const question = yield* receive<Call<number, number>>()
+      assert.equal(question.reply(2), true)
       caller.stop()
       yield* caller.join()
       assert.deepEqual(log, [2])
@@ -231,6 +231,7 @@ describe('call', () => {
       const target = spin(doubler, 10)
       const op = call(target, 3)
       const one = spin(() => op)
+      yield* sleep(1)
       const two = spin({ link: false }, () => op)
       assert.match((yield* thrownBy(two.await())).message, /already being waited for/)
       assert.equal(yield* one, 6)

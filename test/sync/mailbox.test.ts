@@ -48,7 +48,7 @@ describe('selective receive', () => {
         const word = yield* receive(isString)
         return [word, ...receiveAllPending()]
       })
-      yield* snooze()
+      yield* sleep(1)
       for (const message of [1, 2, 'word', 3]) fiber.send(message)
       assert.deepEqual(yield* fiber, ['word', 1, 2, 3])
     }))
@@ -122,7 +122,7 @@ describe('selective receive', () => {
         )
         return [error.constructor, receiveAllPending()]
       })
-      yield* snooze()
+      yield* sleep(1)
       assert.equal(choosy.send(null), true)
       assert.deepEqual(yield* choosy, [TypeError, [null]])
     }))
@@ -141,7 +141,7 @@ describe('selective receive', () => {
           }
         }
       })
-      yield* snooze()
+      yield* sleep(1)
       yield* fiber.stop()
       assert.deepEqual(refused, [true])
     }))
@@ -151,7 +151,7 @@ describe('selective receive', () => {
       const fiber = spin(function* () {
         return yield* receive(isEven)
       })
-      yield* snooze()
+      yield* sleep(1)
       for (const n of [1, 3]) fiber.send(n)
       fiber.restart()
       fiber.send(5)
@@ -192,13 +192,14 @@ describe('capped mailboxes', () => {
       const log: string[] = []
       for (const name of ['a', 'b']) {
         spin(function* () {
+          yield* sleep(name === 'a' ? 0 : 1)
           for (let n = 1; n <= 3; n++) {
             assert.equal(yield* slow.mailbox.push(`${name}${n}`), true)
             log.push(`${name}${n} at ${now()}`)
           }
         })
       }
-      yield* snooze()
+      yield* sleep(5)
       assert.deepEqual(slow.mailbox.stats(), { size: 2, capacity: 2, pushing: 2 })
       assert.deepEqual(yield* slow, ['a1', 'a2', 'a3', 'b1', 'b2', 'b3'])
       assert.deepEqual(log, ['a1 at 0', 'a2 at 0', 'a3 at 10', 'b1 at 20', 'b2 at 30', 'b3 at 40'])
@@ -217,8 +218,10 @@ describe('capped mailboxes', () => {
     virtual(function* () {
       const me = Fiber.current
       me.mailbox.cap(1)
-      for (let n = 1; n <= 5; n++) spin(() => me.mailbox.push(n))
-      yield* snooze()
+      for (let n = 1; n <= 5; n++) {
+        spin(() => me.mailbox.push(n))
+        yield* sleep(1)
+      }
       assert.deepEqual(me.mailbox.stats(), { size: 1, capacity: 1, pushing: 4 })
       me.mailbox.cap(3)
       assert.deepEqual(me.mailbox.stats(), { size: 3, capacity: 3, pushing: 2 })
@@ -276,9 +279,9 @@ describe('capped mailboxes', () => {
         return [first, second, ...receiveAllPending()]
       })
       choosy.mailbox.cap(2)
-      for (const message of [1, 2, 'in line', 3, 'later']) {
+      for (const [n, message] of [1, 2, 'in line', 3, 'later'].entries()) {
         spin(function* () {
-          if (message === 'later') yield* sleep(20)
+          yield* sleep(message === 'later' ? 20 : n)
           yield* choosy.mailbox.push(message)
         })
       }
@@ -327,9 +330,9 @@ describe('capped mailboxes', () => {
           for (const m of ['bye', 'bye bye', 'gone']) yield* sink.mailbox.push(m)
         }
       })
-      yield* snooze()
+      yield* sleep(1)
       yield* worker.stop()
-      yield* snooze()
+      yield* sleep(1)
       assert.deepEqual(log, ['bye', 'bye bye', 'gone'])
     }))
 
@@ -371,7 +374,7 @@ describe('receiveLoop', () => {
           }
         }
       })
-      yield* snooze()
+      yield* sleep(1)
       yield* hostile.stop()
       assert.equal(swallowed, 3)
     }))

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import {
   ensure,
   Fiber,
@@ -31,6 +30,9 @@ function* failure(op: Iterable<any>): Routine<any> {
   }
   assert.fail('nothing was thrown')
 }
+
+/** Lets promises that are settled reach those who wait for them. */
+const settled = () => until(new Promise<void>((resolve) => setImmediate(resolve)))
 
 /** A fiber that holds a resource until it is told to go on. */
 function holder(pool: ResourcePool<any>, name = 'holder') {
@@ -414,7 +416,7 @@ describe('create', () => {
         const heir = isRoom ? undefined : spin(() => pool.acquire((thing) => thing.id))
         yield* sleep(1)
         answers[0]?.(factory.make())
-        yield* until(wait(1))
+        yield* settled()
         if (heir === undefined) {
           assert.equal(pool.available, 1)
           assert.equal(yield* pool.acquire((thing) => thing.id), 1)
@@ -445,7 +447,7 @@ describe('create', () => {
       yield* pool.close()
       answers[0]?.[1](new Error('late'))
       answers[1]?.[0](factory.make())
-      yield* until(wait(1))
+      yield* settled()
       assert.deepEqual([factory.things.length, factory.alive, pool.size], [1, 0, 0])
     }))
 })
@@ -574,16 +576,24 @@ describe('destroy', () => {
   it('may be an async function, or one that returns a promise', () =>
     virtual(function* () {
       const ended: string[] = []
+      let letGo = () => {}
+      const gone = new Promise<void>((resolve) => {
+        letGo = resolve
+      })
       const pool = new ResourcePool({
         limit: 1,
         create: async () => 'it',
         destroy: async (it) => {
-          await wait(1)
+          await gone
           ended.push(it)
         },
       })
       yield* pool.fill()
-      yield* pool.close()
+      const closing = spin(() => pool.close())
+      yield* sleep(1)
+      assert.equal(closing.state, 'waiting')
+      letGo()
+      yield* closing
       assert.deepEqual(ended, ['it'])
     }))
 })
