@@ -11,7 +11,7 @@ const PLACE = 'docs/reference'
 /** Where readers look for things. A name that stands nowhere goes to a group of its kind at the end of its page. */
 const GROUPS = {
   polyphony: {
-    Programs: ['main', 'run', 'exit', 'Running'],
+    Programs: ['main', 'run', 'RunOptions', 'exit', 'Running'],
     Fibers: ['spin', 'Fiber', 'Spin', 'SpinOptions', 'State', 'Outcome'],
     Scopes: ['scope', 'createLocal', 'Local'],
     Time: ['sleep', 'now', 'after', 'every', 'throttledLoop', 'spinLoop', 'Pace'],
@@ -52,6 +52,8 @@ const GROUPS = {
       'EventOptions',
       'EventStats',
     ],
+    Pools: ['ResourcePool', 'PoolOptions', 'PoolSettings', 'PoolStats'],
+    Rates: ['Throttler', 'Rate', 'ThrottlerStats'],
     'Several at once': ['all', 'allSettled', 'race', 'any', 'RaceOptions'],
     'Many items': ['forEach', 'ForEachOptions', 'each', 'iterate', 'END', 'Items', 'Source', 'Iterates'],
     'Trying again': ['retry', 'RetryOptions', 'Backoff', 'BackoffOptions'],
