@@ -52,8 +52,6 @@ const GROUPS = {
       'EventOptions',
       'EventStats',
     ],
-    Pools: ['ResourcePool', 'PoolOptions', 'PoolSettings', 'PoolStats'],
-    Rates: ['Throttler', 'Rate', 'ThrottlerStats'],
     'Several at once': ['all', 'allSettled', 'race', 'any', 'RaceOptions'],
     'Many items': ['forEach', 'ForEachOptions', 'each', 'iterate', 'END', 'Items', 'Source', 'Iterates'],
     'Trying again': ['retry', 'RetryOptions', 'Backoff', 'BackoffOptions'],
