@@ -154,6 +154,7 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
     yield* db.close()
     yield* db.acquire(() => {})
   },
+  () => run(() => 1, { context: 'yes' } as any),
   () => new Semaphore(0),
   () => new Queue({ size: 5 } as any),
 ]
