@@ -31,12 +31,12 @@ export interface SpinOptions {
 }
 const OPTION_NAMES = ['name', 'grace', 'signal', 'link', 'context']
 
-/** The three ways to call `spin`. */
+/** The ways to call `spin`: with a body; with a name or options before it. */
 export interface Spin {
   <R, A extends unknown[]>(body: (...args: A) => Returned<R>, ...args: A): Fiber<Result<R>>
-  <R, A extends unknown[]>(name: string, body: (...args: A) => Returned<R>, ...args: A): Fiber<Result<R>>
+  // The last is the one that the compiler speaks of when none fits, so a name and options share it.
   <R, A extends unknown[]>(
-    options: SpinOptions,
+    nameOrOptions: string | SpinOptions,
     body: (...args: A) => Returned<R>,
     ...args: A
   ): Fiber<Result<R>>
