@@ -11,7 +11,7 @@ const PLACE = 'docs/reference'
 /** Where readers look for things. A name that stands nowhere goes to a group of its kind at the end of its page. */
 const GROUPS = {
   polyphony: {
-    Programs: ['main', 'run', 'exit', 'Running'],
+    Programs: ['main', 'run', 'RunOptions', 'exit', 'Running'],
     Fibers: ['spin', 'Fiber', 'Spin', 'SpinOptions', 'State', 'Outcome'],
     Scopes: ['scope', 'createLocal', 'Local'],
     Time: ['sleep', 'now', 'after', 'every', 'throttledLoop', 'spinLoop', 'Pace'],
@@ -125,8 +125,8 @@ const NOTE = `Every example is run by the suite. One that begins with an import 
 put it into \`main(function* () { ... })\`, and import the names. The comment after \`console.log(...)\` says what that line prints.
 
 In the signatures, \`Body<T>\` stands for a generator function that returns a \`T\`, or a plain function that returns a \`T\` or
-an \`Op<T>\`. \`Op<T>\` is what you wait for with \`yield*\`. Times are milliseconds. The numbers (S05) lead to the promises in
-[semantics.md](../semantics.md).`
+an \`Op<T>\`. \`Op<T>\` is what you wait for with \`yield*\`. A list may mix types, and \`[...T]\` keeps that of each value. Times are
+milliseconds. The numbers (S05) lead to the promises in [semantics.md](../semantics.md).`
 
 const { values: options } = readArgs('npm run reference -- [--check | --json]', {
   check: { type: 'boolean' },
@@ -264,7 +264,7 @@ function membersOf({ code, members, file }) {
   }))
 }
 
-/** The types that refuse wrong bodies are left out: they say the same as `Body`, at greater length. */
+/** The types that refuse wrong bodies and wrong lists are left out: they say the same as `Body`, at greater length. */
 function readable(code) {
   return code
     .replaceAll(/\(([^()]*)\) => Returned<(\w+)>/g, (_, args, result) => {
@@ -274,6 +274,15 @@ function readable(code) {
         : `Body<${result}, [${args}]>`
     })
     .replaceAll(/\bResult<(\w+)>/g, '$1')
+    .replaceAll(
+      '<const L extends readonly Offered[]>(list: L & Checked<L>',
+      '<T>(list: readonly (Op<T> | Body<T>)[]',
+    )
+    .replaceAll('ItemResults<L>', '[...T]')
+    .replaceAll('ItemOutcomes<L>', '[...Outcome<T>]')
+    .replaceAll('ItemResult<L[number]>', 'T')
+    .replaceAll('Op<unknown> | Plain', 'Op<unknown> | unknown')
+    .replaceAll(/\bAnswer<(\w+)>/g, 'Op<$1> | PromiseLike<$1> | $1')
     .replaceAll(/\bP\.(\w+)/g, '$1')
     .replaceAll(/^( +)/gm, (indent) => ' '.repeat(indent.length / 2))
     .replace(/;$/, '')

@@ -54,6 +54,7 @@ export {
   PolyphonyError,
   type Report,
   type Routine,
+  type RunOptions,
   type RuntimeStats,
   receive,
   receiveAllPending,

@@ -38,6 +38,8 @@ const runs: Run[] = [
     printed: ['going to sleep', 'stopped', 'going to sleep', 'done sleeping', 'stopped'],
   },
   { name: 'await-chain', printed: ['foo'] },
+  { name: 'crawler', args: ['30'], printed: ['30 pages, the first /0', 'some had to be tried again'] },
+  { name: 'job-queue', printed: ['{ done: 0, broken: 0 }', '{ done: 100, broken: 11 }'] },
   {
     name: 'timers',
     printed: [

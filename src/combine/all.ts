@@ -5,9 +5,9 @@ import {
   type Checked,
   Contest,
   checkList,
-  type Item,
   type ItemOutcomes,
   type ItemResults,
+  type Offered,
 } from './contest.js'
 import type { Member } from './team.js'
 
@@ -45,7 +45,7 @@ class AllSettled extends Contest {
  * console.log(nine, four, word) // 9 4 plain
  * ```
  */
-export function all<const L extends readonly Item[]>(list: L & Checked<L>): Op<ItemResults<L>> {
+export function all<const L extends readonly Offered[]>(list: L & Checked<L>): Op<ItemResults<L>> {
   const items = checkList(list, 'all()')
   return repeatable('all()', () => new All(items, 'all()').run())
 }
@@ -64,7 +64,7 @@ export function all<const L extends readonly Item[]>(list: L & Checked<L>): Op<I
  * console.log(outcomes.map((outcome) => outcome.type)) // [ 'value', 'error' ]
  * ```
  */
-export function allSettled<const L extends readonly Item[]>(list: L & Checked<L>): Op<ItemOutcomes<L>> {
+export function allSettled<const L extends readonly Offered[]>(list: L & Checked<L>): Op<ItemOutcomes<L>> {
   const items = checkList(list, 'allSettled()')
   return repeatable('allSettled()', () => new AllSettled(items, 'allSettled()', { isTolerant: true }).run())
 }

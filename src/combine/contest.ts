@@ -10,6 +10,7 @@ import {
   type Op,
   type Outcome,
   opEntered,
+  type Refused,
   type Result,
   type Returned,
   type Routine,
@@ -24,12 +25,20 @@ export type Item = Op<any> | (() => unknown)
 /** What an item gives. */
 export type ItemResult<I> = I extends () => infer R ? Result<R> : I extends Op<infer T> ? T : never
 /** What each item of a list gives, in order. */
-export type ItemResults<L extends readonly Item[]> = { -readonly [K in keyof L]: ItemResult<L[K]> }
+export type ItemResults<L extends readonly Offered[]> = { -readonly [K in keyof L]: ItemResult<L[K]> }
 /** How each item of a list ended, in order. */
-export type ItemOutcomes<L extends readonly Item[]> = { -readonly [K in keyof L]: Outcome<ItemResult<L[K]>> }
-/** A list in which every body returns what a body may return. */
-export type Checked<L extends readonly Item[]> = {
-  readonly [K in keyof L]: L[K] extends () => infer R ? () => Returned<R> : L[K]
+export type ItemOutcomes<L extends readonly Offered[]> = {
+  -readonly [K in keyof L]: Outcome<ItemResult<L[K]>>
+}
+/** What people put into a list. Promises are let in here, for `Checked` to refuse them with a reason. */
+export type Offered = Item | PromiseLike<any>
+/** A list without promises, in which every body returns what a body may return. */
+export type Checked<L extends readonly Offered[]> = {
+  readonly [K in keyof L]: L[K] extends () => infer R
+    ? () => Returned<R>
+    : L[K] extends PromiseLike<any>
+      ? Refused<'a promise cannot be stopped: write until(promise)'>
+      : L[K]
 }
 
 /** What `race` and `any` may be told. */

@@ -7,8 +7,8 @@ import {
   Contest,
   checkContenders,
   checkDiscard,
-  type Item,
   type ItemResult,
+  type Offered,
   type RaceOptions,
 } from './contest.js'
 import type { Member } from './team.js'
@@ -53,7 +53,7 @@ class Any extends Race {
  * console.log(yield* race([() => answer('hare', 30), () => answer('tortoise', 20)])) // tortoise
  * ```
  */
-export function race<const L extends readonly Item[]>(
+export function race<const L extends readonly Offered[]>(
   list: L & Checked<L>,
   options: RaceOptions<ItemResult<L[number]>> = {},
 ): Op<ItemResult<L[number]>> {
@@ -76,7 +76,7 @@ export function race<const L extends readonly Item[]>(
  * console.log(yield* any([() => mirror('near', 10), () => mirror('far', 50)])) // from far
  * ```
  */
-export function any<const L extends readonly Item[]>(
+export function any<const L extends readonly Offered[]>(
   list: L & Checked<L>,
   options: RaceOptions<ItemResult<L[number]>> = {},
 ): Op<ItemResult<L[number]>> {

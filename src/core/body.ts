@@ -10,7 +10,8 @@ import { baton } from './runqueue.js'
 export type Body<T, A extends unknown[] = []> = (...args: A) => Op<T> | T
 
 declare const refused: unique symbol
-interface Refused<Why extends string> {
+/** A type that nothing has, for what must not compile; it carries the reason. */
+export interface Refused<Why extends string> {
   readonly [refused]: Why
 }
 /** What a body may return. The wrong things are refused at compile time, with the reason in the type. */
@@ -64,11 +65,7 @@ export function nameOf(body: (...args: any[]) => unknown): string {
 /** Refuses at the call what can be seen from the function object alone (S05). */
 export function checkBody(body: unknown, where: string): void {
   if (typeof body === 'function' && isGeneratorFunction(body)) return
-  if (typeof (body as Iterator<unknown> | null | undefined)?.next === 'function') {
-    throw new BadArgument(
-      `${where} was given what a function* returned. Pass the function itself and its arguments, not its call`,
-    )
-  }
+  refuseCall(body, where)
   if (typeof body !== 'function') {
     throw new BadArgument(`${where} needs a function* to run, got ${show(body)}`)
   }
@@ -77,6 +74,20 @@ export function checkBody(body: unknown, where: string): void {
     throw new BadArgument(
       `${where} was given the async function ${nameOf(body as () => unknown) || '(anonymous)'}, which cannot be stopped at an await. ` +
         'Write function* and yield* until(promise) instead of await.',
+    )
+  }
+}
+
+/** Refuses what should have been called later: the generator of a function*, or an op. */
+function refuseCall(body: unknown, where: string): void {
+  const { describe, next } = (body ?? {}) as { describe?: () => string; next?: unknown }
+  if (typeof describe === 'function') {
+    const op = describe.call(body)
+    throw new BadArgument(`${where} was given ${op} itself. Pass a function that returns it: () => ${op}`)
+  }
+  if (typeof next === 'function') {
+    throw new BadArgument(
+      `${where} was given what a function* returned. Pass the function itself, or an arrow that calls it: () => work()`,
     )
   }
 }

@@ -9,6 +9,7 @@ export {
   isPlainGenerator,
   nameOf,
   nextOf,
+  type Refused,
   type Result,
   type Returned,
   repeatable,
@@ -66,7 +67,7 @@ export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
-export { innermostOwner, type RootOptions, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
+export { innermostOwner, type RunOptions, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
 export { endForGood, queueError } from './stop.js'
 export { isSuspended, Snooze, snooze, suspend, transfer } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'

@@ -4,6 +4,7 @@ import { checkBody, nameOf, type Result, type Returned } from './body.js'
 import { BadArgument, BadState, show } from './errors.js'
 import { Fiber } from './fiber.js'
 import { notInFiber } from './gate.js'
+import type { Op } from './op.js'
 import { checkGrace, checkName, checkOptions } from './options.js'
 import { FORCED } from './phase.js'
 import type { Region } from './region.js'
@@ -30,12 +31,12 @@ export interface SpinOptions {
 }
 const OPTION_NAMES = ['name', 'grace', 'signal', 'link', 'context']
 
-/** The three ways to call `spin`. */
+/** The ways to call `spin`: with a body; with a name or options before it. */
 export interface Spin {
   <R, A extends unknown[]>(body: (...args: A) => Returned<R>, ...args: A): Fiber<Result<R>>
-  <R, A extends unknown[]>(name: string, body: (...args: A) => Returned<R>, ...args: A): Fiber<Result<R>>
+  // The last is the one that the compiler speaks of when none fits, so a name and options share it.
   <R, A extends unknown[]>(
-    options: SpinOptions,
+    nameOrOptions: string | SpinOptions,
     body: (...args: A) => Returned<R>,
     ...args: A
   ): Fiber<Result<R>>
@@ -77,7 +78,7 @@ export function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[
   if (
     typeof first !== 'object' ||
     first === null ||
-    typeof (first as Iterator<unknown>).next === 'function'
+    typeof (first as Op<unknown>)[Symbol.iterator] === 'function'
   ) {
     checkBody(first, 'spin()')
   }
@@ -120,8 +121,8 @@ export function innermostOwner(fiber: Fiber): Owner {
   return region as Owner
 }
 
-/** What a root may be told. */
-export interface RootOptions {
+/** What `run` may be told about its root fiber. */
+export interface RunOptions {
   /** Shown in trees and reports. */
   name?: string
   /** Stops it when it is aborted. */
@@ -136,7 +137,7 @@ export interface RootOptions {
 export function spinRoot(
   runtime: Runtime,
   body: (...args: any[]) => unknown,
-  options: RootOptions & { outOfBand?: boolean } = {},
+  options: RunOptions & { outOfBand?: boolean } = {},
   where = 'run()',
 ): Fiber {
   checkBody(body, where)

@@ -9,7 +9,7 @@ import {
   type Outcome,
   type Result,
   type Returned,
-  type RootOptions,
+  type RunOptions,
   Runtime,
   type RuntimeStats,
   spinRoot,
@@ -40,7 +40,7 @@ const endings = new Map<Fiber, Ending>()
 const told = new WeakSet<Fiber>()
 
 /** Starts a root fiber. While any lives, an empty event loop means a deadlock. */
-export function startRoot(body: () => unknown, options: RootOptions, where: string, ending: Ending): Fiber {
+export function startRoot(body: () => unknown, options: RunOptions, where: string, ending: Ending): Fiber {
   const fiber = spinRoot(nodeRuntime(), body, options, where)
   if (endings.size === 0) process.on('beforeExit', loopIsEmpty)
   endings.set(fiber, ending)
@@ -117,7 +117,7 @@ export interface Running<T> extends Promise<T>, AsyncDisposable {
  * 42
  * ```
  */
-export function run<R>(body: () => Returned<R>, options: RootOptions = {}): Running<Result<R>> {
+export function run<R>(body: () => Returned<R>, options: RunOptions = {}): Running<Result<R>> {
   type T = Result<R>
   checkOptions(options, ['signal', 'name', 'grace', 'context'], 'run()')
   let finish!: (outcome: Outcome<T>) => void

@@ -44,7 +44,7 @@ export class Sleep extends BaseOp<void> implements TimerNode {
   }
 
   describe(): string {
-    return `sleep(${this.ms})`
+    return `sleep(${Math.round(this.ms * 1000) / 1000})`
   }
 }
 

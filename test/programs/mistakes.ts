@@ -2,9 +2,11 @@
 // errors to stdout, reports to stderr. test/docs.test.ts compares it with the sentences in docs/guides.
 
 import {
+  all,
   call,
   Fiber,
   Mutex,
+  moveOnAfter,
   type Op,
   Queue,
   ResourcePool,
@@ -79,6 +81,8 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   notAnOp(() => sleep(10)),
   notAnOp(() => Promise.resolve()),
   () => spin(work() as any),
+  () => moveOnAfter(10, sleep(5) as any),
+  () => all([Promise.resolve() as any]),
   () => spin(async function load() {} as any),
   () => spin('page', () => Promise.resolve() as any),
   function* outsideAnyFiber() {
@@ -150,6 +154,7 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
     yield* db.close()
     yield* db.acquire(() => {})
   },
+  () => run(() => 1, { context: 'yes' } as any),
   () => new Semaphore(0),
   () => new Queue({ size: 5 } as any),
 ]
