@@ -3,7 +3,7 @@
 //   npm run mutate                           every mutant
 //   npm run mutate S14 S20                   those of these rules
 //   npm run mutate -- --sample 8 --seed 3    some of them, the same for the same seed; without a seed, others each day
-//   npm run mutate -- --write                also writes the table to docs/mutants.md
+//   npm run mutate -- --write                also writes the table to docs/mutants.md; with rules, only their lines
 //
 // Nothing here is changed. Each mutant is compiled in a copy of the package, where its tests run: first those of the
 // file that it breaks, then those that carry the number of its rule, then all that run in one process, then those that start processes. The first test that
@@ -37,8 +37,7 @@ const { values: options, words: rules } = readArgs(
 const sample = wholeNumber('--sample', options.sample, 1)
 const seed = wholeNumber('--seed', options.seed)
 if (seed !== undefined && sample === undefined) refuse('--seed goes with --sample')
-if (options.write && (sample !== undefined || rules.length > 0))
-  refuse('only a whole run can --write the table: no rules, no --sample')
+if (options.write && sample !== undefined) refuse('a --sample cannot --write the table')
 
 const groups = new Set()
 const places = []
@@ -292,10 +291,13 @@ function table(rows) {
 }
 
 function writeTable() {
-  const rows = results.map(
-    ({ mutant, caught }) =>
-      `| ${mutant.rule} | ${cell(mutant.breaks)} | ${cell(caught?.what ?? '**nothing**')} |`,
-  )
+  const before = readFileSync(TABLE, 'utf8').split('\n')
+  const rows = mutants.flatMap((mutant) => {
+    const line = `| ${mutant.rule} | ${cell(mutant.breaks)} | `
+    const result = results.find((each) => each.mutant === mutant)
+    if (result === undefined) return before.find((row) => row.startsWith(line)) ?? []
+    return `${line}${cell(result.caught?.what ?? '**nothing**')} |`
+  })
   const text = `# Which test guards which rule
 
 Written by \`npm run mutate -- --write\`: each line is one way to break the library on purpose, and the first test that
@@ -306,7 +308,7 @@ A rule may have many more tests; these are the ones that were seen to fail.
 |---|---|---|
 ${rows.join('\n')}
 
-${results.length} mutants, ${results.filter(({ caught }) => caught !== null).length} caught.
+${rows.length} mutants, ${rows.filter((row) => !row.endsWith('**nothing** |')).length} caught.
 `
   writeFileSync(TABLE, text)
 }

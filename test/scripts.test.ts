@@ -26,7 +26,7 @@ const wrong: [command: string, said: RegExp][] = [
   ['scripts/mutate.js --sample 2.5', /--sample must be a whole number from 1 up, not '2.5'/],
   ['scripts/mutate.js --sample', /'--sample <value>' argument missing; allowed: /],
   ['scripts/mutate.js S00', /no mutant breaks S00/],
-  ['scripts/mutate.js S01 --write', /only a whole run can --write/],
+  ['scripts/mutate.js --sample 2 --write', /a --sample cannot --write/],
   ['bench/run.js --no-such', /'--no-such'; allowed: .*--rounds/],
   ['bench/run.js --rounds many', /--rounds must be a whole number from 1 up, not 'many'/],
   [
