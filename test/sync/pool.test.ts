@@ -578,7 +578,7 @@ describe('destroy', () => {
         limit: 1,
         create: async () => 'it',
         destroy: async (it) => {
-          await wait(1)
+          await null
           ended.push(it)
         },
       })
