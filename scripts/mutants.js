@@ -1869,7 +1869,7 @@ export const mutants = [
       'sync/upkeep',
       'create is not told that nobody waits for it',
       'controller.abort(Fiber.current.stopReason)',
-      '',
+      'void 0',
     ],
     ['sync/stock', 'a late resource goes beyond the limit', 'if (!isWelcome) slot.phase = DOOMED', ''],
     [
