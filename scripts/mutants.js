@@ -1894,7 +1894,7 @@ export const mutants = [
       '',
       { and: [['slot.phase !== CHECKING) return false', 'slot.phase !== USED) return false']] },
     ],
-    ['sync/stock', 'idle resources live for ever', 'if (this.endOf(slot) <= now) this.buryIdle(slot)', ';'],
+    ['sync/stock', 'idle resources live for ever', 'this.sweepAt(this.endOf(slot))', ''],
     ['sync/stock', 'a worn resource is handed on', '&& !this.isWorn(slot)', ''],
     [
       'sync/stock',
@@ -1914,8 +1914,18 @@ export const mutants = [
       'if (stock.acquireTimeout === Infinity) yield*',
       'if (stock.acquireTimeout > 0) yield*',
     ],
-    ['sync/upkeep', 'an error of destroy is lost', 'runtime.uncaught(error', 'void String(error'],
-    ['sync/stock', 'closing forgets those in line', 'this.line.refuse(', 'void ('],
+    [
+      'sync/upkeep',
+      'an error of destroy is lost',
+      'runtime.uncaught(error',
+      '((..._: unknown[]) => {})(error',
+    ],
+    [
+      'sync/stock',
+      'closing forgets those in line',
+      'this.line.refuse(',
+      'this.line.leave(fiber)\n      ;((_: unknown) => {})(',
+    ],
   ),
 
   // ---- throttlers
