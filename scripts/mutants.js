@@ -2426,4 +2426,158 @@ export const mutants = [
     ['time/backoff', 'jitter makes waits longer', '(1 - jitter', '(1 + jitter'],
     ['time/backoff', 'the wait does not grow', 'failures - 1', '0'],
   ),
+  // ---- resource pools
+  ...rule(
+    'P1',
+    [
+      'sync/lease',
+      'a nested acquire waits for another resource',
+      'const slot = slotOf(fiber, stock) ?? this.take(fiber)',
+      'const slot = this.take(fiber)',
+    ],
+    [
+      'sync/lease',
+      'a nested acquire gives the resource of the outer one back',
+      'if (slot.holder !== this) return',
+      '',
+    ],
+    [
+      'sync/stock',
+      'more resources are created than the limit allows',
+      'if (this.slots.size >= this.limit) return undefined',
+      'if (this.slots.size > this.limit) return undefined',
+    ],
+    [
+      'sync/hold',
+      'a resource is not given back when the body throws',
+      '} catch (error) {\n      this.leave()',
+      '} catch (error) {',
+    ],
+    ['sync/hold', 'an abandoned body keeps its resource', 'this.letGo(false)', ''],
+    [
+      'sync/lease',
+      'the resource of an abandoned body is handed out',
+      'if (!isSound && slot.phase === USED) slot.phase = DOOMED',
+      '',
+    ],
+  ),
+  ...rule(
+    'P2',
+    [
+      'sync/stock',
+      'a slot that comes empty is not offered to the line',
+      'if (isWanted) this.handOver(slot)\n    else ',
+      '',
+    ],
+    [
+      'sync/stock',
+      'a create that failed keeps its slot',
+      'if (slot.phase === EMPTY) this.vacate(slot)',
+      'if (slot.phase === EMPTY) return',
+    ],
+    ['sync/upkeep', 'a late resource is lost', '(late) => stock.adopt(late)', '() => {}'],
+    [
+      'sync/upkeep',
+      'create is not told that nobody waits for it',
+      'controller.abort(Fiber.current.stopReason)',
+      'void 0',
+    ],
+    ['sync/stock', 'a late resource goes beyond the limit', 'if (!isWelcome) slot.phase = DOOMED', ''],
+    [
+      'sync/lease',
+      'a slot that nobody receives is lost',
+      'if (slot !== undefined && slot.holder === null) this.stock.putBack(slot)',
+      '',
+    ],
+  ),
+  ...rule(
+    'P3',
+    [
+      'sync/upkeep',
+      'a check that fails lets the resource through',
+      '() => false,\n    )',
+      '() => true,\n    )',
+    ],
+    [
+      'sync/upkeep',
+      'a resource whose check was left in the middle is handed out',
+      'slot.phase = CHECKING\n',
+      '',
+      { and: [['slot.phase !== CHECKING) return false', 'slot.phase !== USED) return false']] },
+    ],
+    ['sync/stock', 'idle resources live for ever', 'this.sweepAt(this.endOf(slot))', ''],
+    ['sync/stock', 'a worn resource is handed on', '&& !this.isWorn(slot)', ''],
+    [
+      'sync/stock',
+      'the timer of idle resources holds the program',
+      'this.runtime?.addWeakTimer',
+      'this.runtime?.addTimer',
+    ],
+    [
+      'sync/stock',
+      'who waits in line is not limited in time',
+      'if (this.acquireTimeout !== Infinity) runtime.addTimer',
+      'if (this.acquireTimeout === 0) runtime.addTimer',
+    ],
+    [
+      'sync/upkeep',
+      'a create that never answers is waited for',
+      'if (stock.acquireTimeout === Infinity) yield*',
+      'if (stock.acquireTimeout > 0) yield*',
+    ],
+    [
+      'sync/upkeep',
+      'an error of destroy is lost',
+      'runtime.uncaught(error',
+      '((..._: unknown[]) => {})(error',
+    ],
+    [
+      'sync/stock',
+      'closing forgets those in line',
+      'this.line.refuse(',
+      'this.line.leave(fiber)\n      ;((_: unknown) => {})(',
+    ],
+  ),
+
+  // ---- throttlers
+  ...rule(
+    'T8',
+    [
+      'time/throttler',
+      'a late timer moves the grid',
+      'this.late = now - (this.cursor - this.early)\n',
+      'this.late = 0\n      this.cursor = Math.max(this.cursor, now)\n',
+    ],
+    [
+      'time/throttler',
+      'turns that nobody wanted are kept',
+      'this.cursor = Math.max(this.cursor, now)',
+      'if (this.cursor === -Infinity) this.cursor = now',
+    ],
+    [
+      'time/throttler',
+      'who comes later may overtake the line',
+      'if (this.line.first !== null) return false',
+      '',
+    ],
+    [
+      'time/throttler',
+      'a second may see more than rate and burst',
+      'return Math.max(this.cursor - this.early, this.second.next)',
+      'return this.cursor - this.early',
+    ],
+    ['time/throttler', 'a long halt is caught up with', 'if (this.late > LATENESS)', 'if (this.late < 0)'],
+    [
+      'time/throttler',
+      'the last waiter leaves its timer behind',
+      'if (this.line.first === null) fiber.runtime.removeTimer(this.alarm)',
+      '',
+    ],
+    [
+      'time/throttler',
+      'the burst is one too many',
+      '(this.burst - 1) * this.interval',
+      'this.burst * this.interval',
+    ],
+  ),
 ]

@@ -313,6 +313,16 @@ describe('a resource pool', () => {
       }
       assert.equal(caught.code, 'BAD_YIELD')
       assert.deepEqual([pool.stats().inUse, pool.size], [0, pool.available])
+      let refused = 0
+      for (let n = 0; n < 300; n++) {
+        try {
+          void [...(pool.acquire(() => {}) as any)]
+        } catch {
+          refused++ // it had to let the others run first, with a resource in its hands (S50)
+        }
+      }
+      assert.ok(refused > 0)
+      assert.deepEqual([pool.stats().inUse, pool.size], [0, pool.available])
     }))
 })
 

@@ -12,6 +12,7 @@ import {
   moveOnAfter,
   type Op,
   type Outcome,
+  ResourcePool,
   type Routine,
   type Running,
   receive,
@@ -22,6 +23,8 @@ import {
   sleep,
   spin,
   suspend,
+  Throttler,
+  throttledLoop,
   tryReceive,
   until,
 } from 'polyphony'
@@ -172,4 +175,28 @@ spin(function* () {
   const isSaid = (message: RoomMessage): message is Extract<RoomMessage, { text: string }> =>
     message.type === 'say'
   expectType<string>()((yield* receive(isSaid)).text)
+})
+
+// a pool knows its resources by what create gives, in each of its forms
+spin(function* () {
+  const generated = new ResourcePool({
+    limit: 1,
+    *create() {
+      yield* sleep(1)
+      return 'a connection'
+    },
+    destroy: (connection) => expectType<string>()(connection),
+  })
+  expectType<ResourcePool<string>>()(generated)
+  expectType<number>()(yield* generated.acquire((connection) => connection.length))
+  expectType<ResourcePool<number>>()(new ResourcePool({ limit: 1, create: async () => 1 }))
+  expectType<ResourcePool<number[]>>()(new ResourcePool({ limit: 1, create: () => [1] }))
+  expectType<ResourcePool<Map<string, number>>>()(
+    new ResourcePool({ limit: 1 }, () => new Map<string, number>()),
+  )
+  expectType<ResourcePool<number>>()(new ResourcePool({ limit: 1 }, () => half(2)))
+  expectType<ResourcePool<string>>()(new ResourcePool({ limit: 1 }, async (signal) => String(signal.aborted)))
+  const throttler = new Throttler({ rate: 10, burst: 2 })
+  expectType<'done'>()(yield* throttler.process(() => 'done' as const))
+  expectType<Op<void>>()(throttledLoop(throttler, () => {}))
 })

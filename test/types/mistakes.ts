@@ -9,12 +9,14 @@ import {
   main,
   moveOnAfter,
   type Op,
+  ResourcePool,
   receiveLoop,
   run,
   scope,
   sleep,
   spin,
   spinLoop,
+  Throttler,
   throttledLoop,
   until,
 } from 'polyphony'
@@ -179,3 +181,28 @@ spin(function* () {
   // @ts-expect-error: an async body
   yield* receiveLoop(async () => {})
 })
+
+// ---- pools and throttlers
+
+const pool = new ResourcePool({ limit: 1, create: () => 'a connection' })
+// @ts-expect-error: an async body
+pool.acquire(async (connection) => connection)
+// @ts-expect-error: yield sleep(1)
+pool.acquire(function* () {
+  yield sleep(1)
+})
+// @ts-expect-error: not a resource of this pool
+pool.discard(1)
+// @ts-expect-error: nothing makes its resources
+new ResourcePool({ limit: 1 })
+// @ts-expect-error: no such option
+new ResourcePool({ limit: 1, max: 2, create: () => 1 })
+new ResourcePool({
+  limit: 1,
+  // @ts-expect-error: yield sleep(1)
+  *create() {
+    yield sleep(1)
+  },
+})
+// @ts-expect-error: an async body
+new Throttler(1).process(async () => {})
