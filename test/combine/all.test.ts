@@ -314,7 +314,8 @@ describe('outside the virtual world', () => {
       })`,
       { POLYPHONY_DEBUG: '1' },
     )
-    assert.deepEqual([code, stdout, stderr], [0, 'done\n', ''])
+    assert.deepEqual([code, stdout], [0, 'done\n'])
+    assert.doesNotMatch(stderr, /never waited for/) // a busy machine may be told that a fiber was slow
   })
 
   it('S58 a promise that nobody came to wait for, because of a stop, is taken care of', async () => {

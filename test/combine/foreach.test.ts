@@ -276,17 +276,23 @@ describe('forEach', () => {
       }
     }))
 
-  it('S56 fiber-local values and messages of one item are not seen by the next', () =>
+  it('S56 fiber-local values of one item are not seen by the next, nor are its messages', () =>
     virtual(function* () {
       const user = createLocal('nobody')
-      const seen: unknown[] = []
-      yield* forEach([1, 2], function* (n) {
-        seen.push(user.get(), tryReceive())
+      const users = yield* forEach([1, 2, 3], function* (n) {
+        const before = user.get()
         user.set(`user ${n}`)
+        yield* snooze()
+        return before
+      })
+      assert.deepEqual(users, ['nobody', 'nobody', 'nobody'])
+      const messages = yield* forEach([1, 2, 3], function* () {
+        const before = tryReceive()
         Fiber.current.send('late')
         yield* snooze()
+        return before
       })
-      assert.deepEqual(seen, ['nobody', undefined, 'nobody', undefined])
+      assert.deepEqual(messages, [undefined, undefined, undefined])
     }))
 
   it('S60 what an item used is disposed of when that item is over', () =>

@@ -261,6 +261,19 @@ describe('race', () => {
       assert.ok((yield* thrownBy(race([fiber, () => suspend()]))) instanceof FiberStopped)
     }))
 
+  it('S24 a fiber that lost, and fails while the losers clean up, is heard by its parent', () =>
+    virtual(function* () {
+      const error = new Error('theirs')
+      const theirs = spin(() => failAfter(10, error))
+      const dropped: unknown[] = []
+      const discard = (value: unknown) => void dropped.push(value)
+      assert.equal(
+        yield* thrownBy(race([theirs, () => later(5, 'winner'), () => stubborn('loser', 20)], { discard })),
+        error,
+      )
+      assert.deepEqual(dropped, ['winner'])
+    }))
+
   it('S24 the error of a fiber that lost goes where it would have gone', () =>
     virtual(function* () {
       const error = new Error('theirs')
