@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { describe, test } from 'node:test'
 import {
+  all,
   call,
   END,
   each,
@@ -15,7 +16,9 @@ import {
   on,
   once,
   type Routine,
+  race,
   retry,
+  scope,
   sleep,
   spin,
   supervise,
@@ -313,4 +316,90 @@ describe('the async world', () => {
     })
     assert.deepEqual(emitter.eventNames(), [])
   })
+})
+
+describe('cleanup in use', () => {
+  const disposers: Record<string, () => Op<unknown>> = {
+    all: () => all([() => sleep(5), () => 2]),
+    race: () => race([() => sleep(5), () => sleep(2)]),
+    forEach: () => forEach([1, 2, 3], () => sleep(1), { concurrency: 2 }),
+    scope: () =>
+      scope(function* () {
+        spin(() => sleep(3))
+      }),
+    supervise: () => supervise([{ body: () => sleep(4) }]),
+    spin: () =>
+      ensure(
+        () => spin(() => sleep(3)).name,
+        () => {},
+      ),
+  }
+  for (const [name, dispose] of Object.entries(disposers)) {
+    test(`S06 S60 what is disposed of at the end of a fiber may use ${name}`, () =>
+      virtual(function* () {
+        const log: string[] = []
+        function* user(ending: string) {
+          yield* use('first', () => void log.push(`first of ${ending}`))
+          yield* use('second', () =>
+            ensure(dispose, () => {
+              log.push(`second of ${ending}`)
+            }),
+          )
+          if (ending === 'stopped') yield* sleep()
+          if (ending === 'failed') throw new Error('failed')
+        }
+        const endings = ['returned', 'stopped', 'failed']
+        const fibers = endings.map((ending) => spin({ link: false }, user, ending))
+        yield* sleep(1)
+        fibers[1]?.stop()
+        const types = []
+        for (const fiber of fibers) types.push((yield* fiber.join()).type)
+        assert.deepEqual(types, ['value', 'stopped', 'error'])
+        assert.deepEqual(
+          log.sort(),
+          endings.flatMap((ending) => [`first of ${ending}`, `second of ${ending}`]).sort(),
+        )
+      }))
+  }
+
+  test('S22 S60 a child of a cleanup that fails makes its fiber fail, and the other cleanups run', () =>
+    virtual(function* () {
+      const log: string[] = []
+      const fiber = spin({ link: false }, function* () {
+        yield* use('first', () => void log.push('first'))
+        yield* use('second', function* () {
+          spin(function* () {
+            yield* sleep(1)
+            throw new Error('child of the cleanup')
+          })
+          yield* sleep(5)
+          log.push('never')
+        })
+      })
+      const outcome = yield* fiber.join()
+      assert.equal(outcome.type === 'error' && String(outcome.error), 'Error: child of the cleanup')
+      assert.deepEqual(log, ['first'])
+    }))
+
+  test('S18 S19 S60 a killed fiber waits for the children of a cleanup that was forced, and still begins the others', () =>
+    virtual(function* () {
+      const log: string[] = []
+      const fiber = spin(function* () {
+        yield* use('first', () => void log.push('first'))
+        yield* use('second', function* () {
+          spin('child', function* () {
+            try {
+              yield* sleep()
+            } finally {
+              log.push('child')
+            }
+          })
+          yield* sleep()
+        })
+      })
+      yield* sleep(5)
+      const outcome = yield* fiber.kill()
+      assert.equal(outcome.type, 'value')
+      assert.deepEqual(log.sort(), ['child', 'first'])
+    }))
 })

@@ -4,13 +4,13 @@
 //
 //   body ends -> children end -> [ cleanups, one by one ] -> dead, with the outcome of the body and the errors of both
 
-import { drive, runBody } from './body.js'
+import { drive } from './body.js'
 import { leaveBody, Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { HOLD } from './gate.js'
 import type { Routine } from './op.js'
 import { FORCED, NONE, UNWINDING } from './phase.js'
-import type { Scope } from './scope.js'
+import { Scope } from './scope.js'
 import { force } from './stop.js'
 import { Wall } from './timeout.js'
 import { foldError, type Owner } from './tree.js'
@@ -58,11 +58,19 @@ export class Cleanups extends Wall<void> {
   }
 }
 
+/** One cleanup. What it spins, and takes in `use`, is over when it is. */
+class CleanupScope extends Scope<unknown> {
+  /** It begins whatever is pending. */
+  protected override get crossesGate(): boolean {
+    return false
+  }
+}
+
 function* runAll(list: Cleanup[], failed: (error: unknown) => void): Routine<void> {
   let cleanup = list.pop()
   while (cleanup !== undefined) {
     try {
-      yield* runBody(cleanup)
+      yield* new CleanupScope(cleanup)
     } catch (error) {
       failed(error)
     } finally {
@@ -106,6 +114,12 @@ export function endCleanups(fiber: Fiber): void {
   const cold = fiber.coldRecord()
   const { how, value, errors } = cold.cleaning as Cleaning
   cold.cleaning = null
+  const late = fiber.errors
+  fiber.errors = null
+  while (late !== null && late.size > 0) {
+    const { error, fromChild } = late.shift()
+    if (fromChild) errors.push(error)
+  }
   fiber.how = how
   fiber.value = value
   for (const error of errors) foldError(fiber, leaveBody(error, fiber))
@@ -115,6 +129,6 @@ export function endCleanups(fiber: Fiber): void {
 export interface Cleaning {
   readonly how: number
   readonly value: unknown
-  readonly errors: readonly unknown[]
+  readonly errors: unknown[]
   readonly cleanups: Cleanups
 }

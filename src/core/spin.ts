@@ -3,8 +3,10 @@
 import { checkBody, nameOf, type Result, type Returned } from './body.js'
 import { BadArgument, BadState, show } from './errors.js'
 import { Fiber } from './fiber.js'
-import { notInFiber } from './gate.js'
+
+import { isForced, notInFiber } from './gate.js'
 import type { Op } from './op.js'
+
 import { checkGrace, checkName, checkOptions } from './options.js'
 import { FORCED } from './phase.js'
 import type { Region } from './region.js'
@@ -99,7 +101,7 @@ function spawn(
   name?: string,
 ): Fiber {
   checkBody(body, 'spin()')
-  if (parent._phase >= FORCED) {
+  if (parent._phase >= FORCED && !isCleaning(parent)) {
     const why = parent._phase === FORCED ? 'is being forced to end' : 'is over'
     throw new BadState(`${nameOf(body) || 'a fiber'} cannot be spun: its parent ${parent.path} ${why}`)
   }
@@ -112,6 +114,11 @@ function spawn(
   if (tapped) emit('spin', fiber)
   runtime.push(fiber)
   return fiber
+}
+
+/** Its body is over, and it runs what `use` has left to be done: each cleanup is a scope, which may have children (S06). */
+function isCleaning(fiber: Fiber): boolean {
+  return fiber.cold?.cleaning != null && fiber === baton.fiber && !isForced(fiber)
 }
 
 /** A fiber spun inside a `scope` belongs to that scope. */

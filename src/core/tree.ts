@@ -92,7 +92,7 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
     fiber.generator = null
     fiber.abandonInside()
     endCleanups(fiber)
-    die(fiber)
+    awaitChildren(fiber)
     return
   }
   const unwound = fiber._phase === UNWINDING || fiber._phase === FORCED
@@ -119,6 +119,10 @@ export function bodyEnded(fiber: Fiber, how: number, value: unknown): void {
     else if (tapped) emit('dropped', fiber, error)
   }
   fiber._phase = CLOSING
+  awaitChildren(fiber)
+}
+
+function awaitChildren(fiber: Fiber): void {
   if (fiber.newest === null) {
     die(fiber)
     return
@@ -134,7 +138,9 @@ function foreignStop(fiber: Fiber, stop: Stop): FiberStopped {
 
 /** An error that arrives when the body is over: it becomes the outcome, or is kept beside the one that is (S22, S27). */
 export function foldError(fiber: Fiber, error: unknown): void {
-  if (fiber.how !== ERROR) {
+  const cleaning = fiber.cold?.cleaning
+  if (cleaning != null) cleaning.errors.push(error)
+  else if (fiber.how !== ERROR) {
     fiber.how = ERROR
     fiber.value = error
   } else keepBeside(fiber, fiber.value, error)
@@ -219,7 +225,7 @@ export function childLeft(owner: Owner): void {
 function emptied(owner: Owner): Fiber | null {
   if (owner.newest !== null) return null
   if (isScope(owner)) owner.emptied()
-  else if (owner._phase === CLOSING) return owner
+  else if (owner._phase === CLOSING && owner.cold?.cleaning == null) return owner
   return null
 }
 

@@ -57,7 +57,8 @@ export class Supervision implements Supervisor {
 
   childEnded(child: Fiber): boolean {
     // A fiber that is over without having left `supervise` was abandoned: it takes care of nothing.
-    if (!this.roster.has(child) || !this.host.isOpen) return false
+    const isAtWork = this.host.isOpen || this.host.cold?.cleaning != null
+    if (!this.roster.has(child) || !isAtWork) return false
     this.due.remove(child)
     const outcome = child.outcome as Outcome<unknown>
     if (outcome.type === 'error') markReceived(outcome.error, this.host)
