@@ -33,8 +33,9 @@ export async function keepsRules(program: Program, seed?: number): Promise<void>
 const anySeed = fc.option(fc.nat({ max: 1_000_000 }), { nil: undefined, freq: 4 })
 
 export const properties = {
-  model: fc.asyncProperty(programs(true), agrees),
-  rules: fc.asyncProperty(programs(false), anySeed, keepsRules),
+  model: fc.asyncProperty(programs('exact'), agrees),
+  rules: fc.asyncProperty(programs('all'), anySeed, keepsRules),
+  constructs: fc.asyncProperty(programs('constructs'), anySeed, keepsRules),
 }
 export type Property = keyof typeof properties
 

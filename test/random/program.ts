@@ -4,6 +4,8 @@
 // fiber name it by any number, modulo how many there are. One that has not been spun yet is skipped.
 
 import fc from 'fast-check'
+import { type Construct, constructs } from './constructs/language.js'
+import { isTeam, type Paper, printConstruct } from './constructs/print.js'
 
 export type Statement =
   | { do: 'sleep'; ms: number }
@@ -21,6 +23,7 @@ export type Statement =
   | { do: 'spinUnder'; of: number; body: Statement[] }
   | { do: 'awaitAll' | 'select'; of: number[] }
   | { do: 'joinChildren' | 'shutdownChildren' }
+  | Construct
 
 /** What a `try` catches: everything, errors but not the stop signal (the polite way), or nothing. */
 export type Catch = 'all' | 'errors' | 'nothing'
@@ -34,8 +37,10 @@ const MAIN_STAYS = 100
 /** Restarts of a program that are really done, so that none goes on for ever. */
 export const RESTARTS = 5
 
-/** `exact`: only what the model knows. */
-export function programs(exact: boolean): fc.Arbitrary<Program> {
+/** What a program is made of. 'exact': only what the model knows; 'all': everything of the core; 'constructs': everything. */
+export type Language = 'exact' | 'all' | 'constructs'
+
+export function programs(language: Language): fc.Arbitrary<Program> {
   const target = fc.oneof(
     { weight: 1, arbitrary: fc.constant(0) },
     { weight: 9, arbitrary: fc.integer({ min: 1, max: 7 }) },
@@ -98,7 +103,10 @@ export function programs(exact: boolean): fc.Arbitrary<Program> {
         },
         { weight: 1, arbitrary: just('joinChildren', 'shutdownChildren') },
       ]
-      const all = (exact ? common : [...common, ...others]) as fc.WeightedArbitrary<Statement>[]
+      const core = (
+        language === 'exact' ? common : [...common, ...others]
+      ) as fc.WeightedArbitrary<Statement>[]
+      const all = language === 'constructs' ? [...core, ...constructs(inner, target)] : core
       return {
         statement: fc.oneof({ depthSize: 'small', withCrossShrink: true, maxDepth: 5 }, ...all),
         spin: fc.record({
@@ -144,18 +152,22 @@ export class Numbers {
   constructor(program: Program) {
     const visit = (statement: Statement) => {
       this.statements.set(statement, this.statements.size + 1)
-      if (statement.do === 'spin' || statement.do === 'spinUnder') {
-        this.fibers.set(statement, this.fibers.size + 1)
-      }
+      if (statement.do === 'spin' || statement.do === 'spinUnder') this.join(statement)
+      if (isTeam(statement)) for (const member of (statement as { body: Statement[] }).body) this.join(member)
       for (const block of blocksOf(statement)) block.forEach(visit)
     }
     program.forEach(visit)
   }
 
+  /** It makes a fiber, or is run in one of its own. */
+  private join(statement: Statement): void {
+    if (!this.fibers.has(statement)) this.fibers.set(statement, this.fibers.size + 1)
+  }
+
   of(statement: Statement): number {
     return this.statements.get(statement) as number
   }
-  /** Of the fiber that a `spin` makes. */
+  /** Of the fiber that a `spin` makes, or that runs a statement as one of several. */
   spun(statement: Statement): number {
     return this.fibers.get(statement) as number
   }
@@ -173,14 +185,14 @@ export function print(program: Program, watched = false): string {
   return new Printer(program, watched).lines.join('\n')
 }
 
-class Printer {
+class Printer implements Paper {
   readonly lines: string[] = []
   private readonly numbers: Numbers
   private depth = 0
 
   constructor(
     program: Program,
-    private readonly watched: boolean,
+    readonly watched: boolean,
   ) {
     this.numbers = new Numbers(program)
     if (watched) this.put('begins()')
@@ -192,17 +204,17 @@ class Printer {
   }
 
   /** Gives how many lines there are now, as do the others that print. */
-  private put(text: string): number {
+  put(text: string): number {
     return this.lines.push('  '.repeat(this.depth) + text)
   }
-  private inside(statements: Statement[], first?: string, last?: string): void {
+  inside(statements: Statement[], first?: string, last?: string): void {
     this.depth++
     if (first) this.put(first)
     for (const statement of statements) this.statement(statement)
     if (last) this.put(last)
     this.depth--
   }
-  private around(head: string, body: Statement[], tail: string): number {
+  around(head: string, body: Statement[], tail: string): number {
     this.put(head)
     this.inside(body)
     return this.put(tail)
@@ -216,14 +228,17 @@ class Printer {
   private tell(hook: string, value: string): string {
     return this.watched ? `${hook}(${value})` : value
   }
-  private block(op: string): string {
+  block(op: string): string {
     return this.watched ? `block(${op}` : op
   }
-  private get close(): string {
+  get close(): string {
     return this.watched ? ')' : ''
   }
 
-  private f(of: number): string {
+  member(statement: Statement): number {
+    return this.numbers.spun(statement)
+  }
+  f(of: number): string {
     return `f[${this.numbers.target(of)}]`
   }
 
@@ -274,8 +289,18 @@ class Printer {
         const call = `log(${n}, allowed(() => ${this.f(s.of)}.attachTo(${this.f(s.to)})))`
         return this.put(`if (${this.f(s.of)} && ${this.f(s.to)}) ${call}`)
       }
-      default:
+      case 'send':
+      case 'schedule':
+      case 'await':
+      case 'join':
+      case 'raise':
+      case 'cancel':
+      case 'restart':
+      case 'detach':
+      case 'stop':
         return this.put(`if (${this.f(s.of)}) ${this.act(s, n)}`)
+      default:
+        return printConstruct(s, n, this)
     }
   }
 

@@ -13,6 +13,21 @@ const SIMPLER: Record<string, readonly unknown[]> = {
   how: ['stop'],
   catch: ['nothing', 'errors'],
   finally: [null],
+  // of constructs
+  which: [0, 1],
+  timeout: [undefined],
+  discard: [false],
+  fails: [false],
+  odd: [false],
+  items: [1, 2],
+  concurrency: [1, 2],
+  times: [1, 2],
+  create: [0, 1, 'throw'],
+  validate: [0, 1, 'throw', 'refuse'],
+  destroy: [0, 1, 'throw'],
+  strategy: ['oneForOne'],
+  restart: ['never', 'onError'],
+  until: ['all'],
 }
 const BLOCKS = ['body', 'handler', 'cleanup', 'finally']
 const MAX_TRIALS = 3000

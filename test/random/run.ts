@@ -2,27 +2,36 @@
 // comparison; what is seen is checked against the invariants, each named by its rule.
 
 import {
+  all,
+  allSettled,
+  any,
   cancelAfter,
   ensure,
   Fiber,
+  forEach,
   isStop,
   moveOnAfter,
   type Op,
   type Outcome,
   PolyphonyError,
   type Routine,
+  race,
   receive,
+  retry,
   scope,
   shield,
   sleep,
   snooze,
   spin,
+  supervise,
   suppressedErrors,
   suspend,
   tap,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
 import { makeOutcome } from '#core/outcome'
+import { Ledger } from './constructs/ledger.js'
+import { Shop } from './constructs/shop.js'
 import { type Kind, Watch } from './invariants.js'
 import { type Program, print, RESTARTS } from './program.js'
 
@@ -39,8 +48,15 @@ export class Recorder {
   private restarts = 0
   private runtime: any
 
-  begin(): void {
+  /** `quiet` is called whenever nobody can run, before time goes on. */
+  begin(quiet: () => void): void {
     this.runtime = (Fiber.current as any).runtime
+    const { timers } = this.runtime
+    const fire = timers.fire.bind(timers)
+    timers.fire = (now: number, most?: number) => {
+      if (this.runtime.queue.size === 0) quiet()
+      fire(now, most)
+    }
   }
   get now(): number {
     return this.runtime.now()
@@ -104,14 +120,17 @@ export interface Ran {
 export async function run(program: Program, seed?: number): Promise<Ran> {
   const recorder = new Recorder()
   const watch = new Watch(() => recorder.now)
-  const main = compile(print(program, true), { ...library, ...tools(recorder), ...hooks(recorder, watch) })
-  return { transcript: await record(recorder, main, seed, watch), broken: watch.broken }
+  const told = hooks(recorder, watch)
+  const ledger = new Ledger(new Shop(recorder), recorder, watch, told, sleep)
+  const main = compile(print(program, true), { ...library, ...tools(recorder), ...ledger.words(), ...told })
+  return { transcript: await record(recorder, main, seed, watch, ledger), broken: watch.broken }
 }
 
 /** Runs the program as it is printed, with nobody watching. */
 export function runPrinted(program: Program): Promise<string[]> {
   const recorder = new Recorder()
-  return record(recorder, compile(print(program), { ...library, ...tools(recorder) }))
+  const shop = new Shop(recorder)
+  return record(recorder, compile(print(program), { ...library, ...tools(recorder), ...shop.words() }))
 }
 
 /** The program is run from its text: under `return()` generators inside generators would not be the same thing (F1). */
@@ -121,17 +140,24 @@ function compile(code: string, names: Record<string, unknown>): () => Op<unknown
 }
 
 const library = {
+  all,
+  allSettled,
+  any,
   cancelAfter,
   ensure,
   Fiber,
+  forEach,
   isStop,
   moveOnAfter,
+  race,
   receive,
+  retry,
   scope,
   shield,
   sleep,
   snooze,
   spin,
+  supervise,
   suspend,
 }
 
@@ -241,6 +267,7 @@ export async function record(
   main: () => Op<unknown>,
   seed?: number,
   watch?: Watch,
+  ledger?: Ledger,
 ): Promise<string[]> {
   let untap = () => {}
   const { error } = console
@@ -249,7 +276,7 @@ export async function record(
     await virtual(
       function* () {
         const root = Fiber.current
-        recorder.begin()
+        recorder.begin(() => ledger?.quiet())
         untap = tap((event, fiber: any, detail) => {
           if (fiber === root) return
           watch?.heard(event, fiber, detail)
@@ -260,6 +287,7 @@ export async function record(
         // Again and again: a fiber may answer a stop with a restart.
         do yield* persist(() => moveOnAfter(10_000, () => root.shutdownChildren(), []), watch)
         while (root.children.length > 0)
+        if (ledger) yield* persist(() => ledger.close(), watch)
       },
       { seed },
     )
@@ -267,6 +295,7 @@ export async function record(
     untap()
     console.error = error
   }
+  ledger?.end()
   watch?.finish(recorder.reports)
   return recorder.transcript()
 }

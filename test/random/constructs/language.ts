@@ -1,0 +1,105 @@
+// What random programs say to the constructs, as plain data like the rest of the language (../program.ts).
+//
+// A program has a shop (shop.ts) with a few of each: queues, mutexes, semaphores and so on. A statement names one by any
+// number, modulo how many there are. Where several fibers are run together, each statement of the body is one of them.
+
+import fc from 'fast-check'
+import type { Statement } from '../program.js'
+
+export type Construct =
+  // queues
+  | { do: 'push' | 'tryPush' | 'unshift' | 'shift' | 'tryShift' | 'next'; which: number }
+  | { do: 'shiftAll' | 'clear' | 'closeQueue'; which: number }
+  | { do: 'capacity'; which: number; to: number }
+  // locks and permits; 'lock' and 'acquire' by hand, 'synchronize' and 'permit' with a body; 'forget' never unlocks
+  | {
+      do: 'lock' | 'tryLock' | 'synchronize' | 'acquire' | 'tryAcquire' | 'permit'
+      which: number
+      body: Statement[]
+    }
+  | { do: 'forget'; which: number }
+  | { do: 'limit'; which: number; to: number }
+  // conditions and events
+  | { do: 'conditionWait' | 'signal' | 'broadcast' | 'eventWait' | 'happen' | 'reset'; which: number }
+  // pools: `tune` says what create, validate and destroy do from now on
+  | { do: 'lease'; which: number; discard: boolean; body: Statement[] }
+  | { do: 'fill' | 'closePool'; which: number }
+  | { do: 'tune'; which: number; create: Upkeep; validate: Upkeep | 'refuse'; destroy: Upkeep }
+  | { do: 'throttle' | 'tryThrottle'; which: number }
+  // messages
+  | { do: 'pushTo'; of: number }
+  | { do: 'cap'; of: number; to: number }
+  | { do: 'pick'; odd: boolean }
+  | { do: 'serve'; how: 'reply' | 'fail' | 'ignore' | 'later' }
+  | { do: 'call'; of: number; timeout?: number }
+  // resources of a scope
+  | { do: 'use'; ms: number; fails: boolean }
+  // several fibers at a time
+  | { do: 'all' | 'allSettled' | 'race' | 'any'; body: Statement[] }
+  | { do: 'forEach'; items: number; concurrency: number; body: Statement[] }
+  | { do: 'retry'; times: number; ms: number; body: Statement[] }
+  | {
+      do: 'supervise'
+      strategy: 'oneForOne' | 'oneForAll' | 'restForOne'
+      restart: 'always' | 'onError' | 'never'
+      until: 'any' | 'all' | 'never'
+      ms: number
+      body: Statement[]
+    }
+
+/** It takes so many milliseconds, fails after a while, or throws at once. */
+export type Upkeep = number | 'fail' | 'throw'
+
+type Weighted = fc.WeightedArbitrary<Statement>
+
+/** The statements, each as often as its weight says. */
+export function constructs(inner: fc.Arbitrary<Statement[]>, target: fc.Arbitrary<number>): Weighted[] {
+  const which = fc.nat({ max: 2 })
+  const ms = fc.nat({ max: 9 })
+  const to = fc.integer({ min: 1, max: 3 })
+  const upkeep = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 6 }), fc.constantFrom('fail', 'throw'))
+  const some = fc.constantFrom
+  const make = (weight: number, fields: Record<string, fc.Arbitrary<unknown>>) =>
+    ({ weight, arbitrary: fc.record(fields) }) as unknown as Weighted
+  return [
+    make(8, { do: some('push', 'push', 'push', 'tryPush', 'unshift'), which }),
+    make(8, { do: some('shift', 'shift', 'shift', 'next', 'tryShift'), which }),
+    make(1, { do: some('shiftAll', 'clear', 'closeQueue'), which }),
+    make(1, { do: fc.constant('capacity'), which, to }),
+    make(6, { do: some('lock', 'synchronize', 'synchronize', 'tryLock'), which, body: inner }),
+    make(6, { do: some('acquire', 'permit', 'permit', 'tryAcquire'), which, body: inner }),
+    make(1, { do: fc.constant('forget'), which }),
+    make(2, { do: fc.constant('limit'), which, to }),
+    make(4, { do: fc.constant('conditionWait'), which }),
+    make(3, { do: some('signal', 'signal', 'broadcast'), which }),
+    make(3, { do: fc.constant('eventWait'), which }),
+    make(2, { do: some('happen', 'happen', 'reset'), which }),
+    make(9, { do: fc.constant('lease'), which, discard: some(false, false, false, true), body: inner }),
+    make(2, { do: some('fill', 'fill', 'closePool'), which }),
+    make(4, {
+      do: fc.constant('tune'),
+      which,
+      create: upkeep,
+      validate: fc.oneof(upkeep, fc.constant('refuse')),
+      destroy: upkeep,
+    }),
+    make(3, { do: some('throttle', 'throttle', 'tryThrottle'), which }),
+    make(4, { do: fc.constant('pushTo'), of: target }),
+    make(2, { do: fc.constant('cap'), of: target, to }),
+    make(2, { do: fc.constant('pick'), odd: fc.boolean() }),
+    make(4, { do: fc.constant('serve'), how: some('reply', 'reply', 'fail', 'ignore', 'later') }),
+    make(4, { do: fc.constant('call'), of: target, timeout: fc.option(ms, { nil: undefined }) }),
+    make(3, { do: fc.constant('use'), ms, fails: some(false, false, false, true) }),
+    make(5, { do: some('all', 'allSettled', 'race', 'any'), body: inner }),
+    make(2, { do: fc.constant('forEach'), items: to, concurrency: to, body: inner }),
+    make(2, { do: fc.constant('retry'), times: to, ms, body: inner }),
+    make(3, {
+      do: fc.constant('supervise'),
+      strategy: some('oneForOne', 'oneForAll', 'restForOne'),
+      restart: some('always', 'onError', 'onError', 'never'),
+      until: some('all', 'all', 'any', 'never'),
+      ms,
+      body: inner,
+    }),
+  ]
+}
