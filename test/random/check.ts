@@ -39,6 +39,11 @@ export const properties = {
 }
 export type Property = keyof typeof properties
 
+/** Which rule a failure is about, so that a smaller program fails for the same reason. */
+function ruleOf(error: Error | undefined): string | undefined {
+  return /^(S\w+|stats):/.exec(error?.message ?? '')?.[1]
+}
+
 export interface CheckOptions {
   runs: number
   seed?: number
@@ -62,7 +67,11 @@ export async function check(property: Property, options: CheckOptions): Promise<
     }
     return undefined
   }
-  const program = await reduce(found, async (smaller) => (await failure(smaller)) !== undefined)
+  const rule = ruleOf(await failure(found))
+  const program = await reduce(found, async (smaller) => {
+    const error = await failure(smaller)
+    return error !== undefined && ruleOf(error) === rule
+  })
   const error = (await failure(program)) as Error
   const shuffled = seed === undefined ? '' : `, ${seed}`
   throw new Error(

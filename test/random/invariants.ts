@@ -51,7 +51,9 @@ interface Message {
   /** Incarnation of the receiver when a restart cut it off; 0 if none did. */
   cut: number
   /** Its sender waits for room. */
-  isPending?: boolean
+  isPending: boolean
+  /** That of the receiver when it was sent. */
+  incarnation: number
 }
 
 /** What a program may well be told. */
@@ -234,8 +236,8 @@ export class Watch {
     else this.due.set(target, { incarnation: target.incarnation, latest })
   }
 
-  sent(to: Fiber, message: unknown): void {
-    this.messages.set(message, { to, received: 0, cut: 0 })
+  sent(to: Fiber, message: unknown, isPending = false): void {
+    this.messages.set(message, { to, received: 0, cut: 0, isPending, incarnation: to.incarnation })
   }
 
   /** S41: the mailbox is cut at the call. */
@@ -247,10 +249,12 @@ export class Watch {
     if (wasAlive) this.stops(to, undefined)
   }
 
-  /** Somebody waits for room in a mailbox. */
-  pushes(to: Fiber, message: unknown): void {
-    this.messages.set(message, { to, received: 0, cut: 0, isPending: true })
+  /** A supervisor may restart it, and cuts its mailbox then. */
+  isSupervised(fiber: Fiber): void {
+    this.restarted.add(fiber)
   }
+
+  /** Somebody has waited for room in a mailbox. */
   pushed(to: Fiber, content: unknown, isIn: boolean): void {
     const message = this.messages.get(content) as Message
     message.isPending = false
@@ -279,8 +283,9 @@ export class Watch {
     }
     if (++message.received > 1) this.break('S38', `${fiber.name} got ${content} twice`)
     if (message.cut && fiber.incarnation > message.cut) this.break('S41', `${content} survived the restart`)
-    for (const [other, { to, received, cut }] of this.messages) {
+    for (const [other, { to, received, cut, incarnation }] of this.messages) {
       if (other === content) break
+      if (this.restarted.has(to) && incarnation < fiber.incarnation) continue
       if (to === fiber && received === 0 && cut === 0 && match(other))
         this.break('S38', `${fiber.name} got ${content} before ${other}`)
     }

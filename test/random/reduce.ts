@@ -15,6 +15,7 @@ const SIMPLER: Record<string, readonly unknown[]> = {
   finally: [null],
   // of constructs
   which: [0, 1],
+  most: [1, 2],
   timeout: [undefined],
   discard: [false],
   fails: [false],

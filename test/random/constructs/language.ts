@@ -10,7 +10,7 @@ export type Construct =
   // queues
   | { do: 'push' | 'tryPush' | 'unshift' | 'shift' | 'tryShift' | 'next'; which: number }
   | { do: 'shiftAll' | 'clear' | 'closeQueue'; which: number }
-  | { do: 'capacity'; which: number; to: number }
+  | { do: 'capacity'; which: number; most: number }
   // locks and permits; 'lock' and 'acquire' by hand, 'synchronize' and 'permit' with a body; 'forget' never unlocks
   | {
       do: 'lock' | 'tryLock' | 'synchronize' | 'acquire' | 'tryAcquire' | 'permit'
@@ -18,7 +18,7 @@ export type Construct =
       body: Statement[]
     }
   | { do: 'forget'; which: number }
-  | { do: 'limit'; which: number; to: number }
+  | { do: 'limit'; which: number; most: number }
   // conditions and events
   | { do: 'conditionWait' | 'signal' | 'broadcast' | 'eventWait' | 'happen' | 'reset'; which: number }
   // pools: `tune` says what create, validate and destroy do from now on
@@ -28,7 +28,7 @@ export type Construct =
   | { do: 'throttle' | 'tryThrottle'; which: number }
   // messages
   | { do: 'pushTo'; of: number }
-  | { do: 'cap'; of: number; to: number }
+  | { do: 'cap'; of: number; most: number }
   | { do: 'pick'; odd: boolean }
   | { do: 'serve'; how: 'reply' | 'fail' | 'ignore' | 'later' }
   | { do: 'call'; of: number; timeout?: number }
@@ -56,7 +56,7 @@ type Weighted = fc.WeightedArbitrary<Statement>
 export function constructs(inner: fc.Arbitrary<Statement[]>, target: fc.Arbitrary<number>): Weighted[] {
   const which = fc.nat({ max: 2 })
   const ms = fc.nat({ max: 9 })
-  const to = fc.integer({ min: 1, max: 3 })
+  const most = fc.integer({ min: 1, max: 3 })
   const upkeep = fc.oneof(fc.constant(0), fc.integer({ min: 1, max: 6 }), fc.constantFrom('fail', 'throw'))
   const some = fc.constantFrom
   const make = (weight: number, fields: Record<string, fc.Arbitrary<unknown>>) =>
@@ -65,11 +65,11 @@ export function constructs(inner: fc.Arbitrary<Statement[]>, target: fc.Arbitrar
     make(8, { do: some('push', 'push', 'push', 'tryPush', 'unshift'), which }),
     make(8, { do: some('shift', 'shift', 'shift', 'next', 'tryShift'), which }),
     make(1, { do: some('shiftAll', 'clear', 'closeQueue'), which }),
-    make(1, { do: fc.constant('capacity'), which, to }),
+    make(1, { do: fc.constant('capacity'), which, most }),
     make(6, { do: some('lock', 'synchronize', 'synchronize', 'tryLock'), which, body: inner }),
     make(6, { do: some('acquire', 'permit', 'permit', 'tryAcquire'), which, body: inner }),
     make(1, { do: fc.constant('forget'), which }),
-    make(2, { do: fc.constant('limit'), which, to }),
+    make(2, { do: fc.constant('limit'), which, most }),
     make(4, { do: fc.constant('conditionWait'), which }),
     make(3, { do: some('signal', 'signal', 'broadcast'), which }),
     make(3, { do: fc.constant('eventWait'), which }),
@@ -85,14 +85,14 @@ export function constructs(inner: fc.Arbitrary<Statement[]>, target: fc.Arbitrar
     }),
     make(3, { do: some('throttle', 'throttle', 'tryThrottle'), which }),
     make(4, { do: fc.constant('pushTo'), of: target }),
-    make(2, { do: fc.constant('cap'), of: target, to }),
+    make(2, { do: fc.constant('cap'), of: target, most }),
     make(2, { do: fc.constant('pick'), odd: fc.boolean() }),
     make(4, { do: fc.constant('serve'), how: some('reply', 'reply', 'fail', 'ignore', 'later') }),
     make(4, { do: fc.constant('call'), of: target, timeout: fc.option(ms, { nil: undefined }) }),
     make(3, { do: fc.constant('use'), ms, fails: some(false, false, false, true) }),
     make(5, { do: some('all', 'allSettled', 'race', 'any'), body: inner }),
-    make(2, { do: fc.constant('forEach'), items: to, concurrency: to, body: inner }),
-    make(2, { do: fc.constant('retry'), times: to, ms, body: inner }),
+    make(2, { do: fc.constant('forEach'), items: most, concurrency: most, body: inner }),
+    make(2, { do: fc.constant('retry'), times: most, ms, body: inner }),
     make(3, {
       do: fc.constant('supervise'),
       strategy: some('oneForOne', 'oneForAll', 'restForOne'),

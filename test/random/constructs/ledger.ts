@@ -8,6 +8,7 @@
 import {
   call as ask,
   type Call,
+  type ChildSpec,
   type Condition,
   type Event,
   Fiber,
@@ -36,6 +37,7 @@ interface Desk {
   watch: Watch
   wait: Wait
   now: () => number
+  reports: () => { message: string }[]
 }
 
 /** Whose turn it is: those who came first. Fibers that a construct moves by itself have no number. */
@@ -49,7 +51,9 @@ class Line {
     private readonly places: () => Iterable<{ fiber: Fiber | null }>,
   ) {}
 
-  joins(): number {
+  /** Gives a number, which is lower than all others for one who is in already and need not wait. */
+  joins(isIn = false): number {
+    if (isIn) return 0
     const number = ++Line.count
     this.numbers.set(Fiber.current, number)
     return number
@@ -248,7 +252,7 @@ class MutexBook extends Book {
     return owner.fiber
   }
   /** The current fiber has locked it, so many times more. */
-  takes(depth = 1): void {
+  takes(depth = 1, isNew = true): void {
     const fiber = Fiber.current
     const { holder } = this
     this.expect(holder === null || holder === fiber, 'S34', `${fiber.name} and ${holder?.name} hold it`)
@@ -256,7 +260,7 @@ class MutexBook extends Book {
     if (holder === fiber && this.owner) this.owner.depth += depth
     else {
       this.owner = { fiber, incarnation: fiber.incarnation, depth }
-      this.locked++
+      if (isNew) this.locked++ // the wait of a condition may have been cut before it gave the lock up
     }
   }
   /** Undoes locks of the current fiber, all of them unless told otherwise; gives how many. */
@@ -268,7 +272,7 @@ class MutexBook extends Book {
     return given
   }
   *lock(): Routine<void> {
-    const number = this.line.joins()
+    const number = this.line.joins(this.inner.isHeld)
     try {
       yield* this.desk.wait('op', this.inner.lock())
       this.takes()
@@ -293,7 +297,7 @@ class MutexBook extends Book {
     this.inner.unlock()
   }
   synchronize(body: () => Op<unknown>): Op<unknown> {
-    const number = this.line.joins()
+    const number = this.line.joins(this.inner.isHeld)
     const book = this
     return this.inner.synchronize(function* () {
       book.takes()
@@ -412,6 +416,7 @@ class ConditionBook extends Book {
 
   *wait(): Routine<string> {
     const depth = this.mutex?.gives() ?? 0
+    const locks = this.mutex?.inner.stats().locked
     let isWoken = false
     try {
       const value = yield* this.desk.wait('op', this.condition.wait())
@@ -422,10 +427,10 @@ class ConditionBook extends Book {
       return value
     } finally {
       if (!isWoken) this.disturbed++
-      if (this.mutex?.inner.isHeld) this.mutex.takes(depth)
+      if (this.mutex?.inner.isHeld) this.mutex.takes(depth, this.mutex.inner.stats().locked !== locks)
       else if (this.mutex)
         this.expect(
-          Fiber.current.phase !== 'live' || this.desk.watch.wasForced(Fiber.current),
+          this.desk.reports().some(({ message }) => message.startsWith(`${Fiber.current.path} had to leave`)),
           'S36',
           `${Fiber.current.name} goes on without its lock`,
         )
@@ -522,7 +527,7 @@ class PoolBook extends Book {
   }
 
   acquire(body: (resource: Resource) => Op<unknown>): Op<unknown> {
-    const number = this.line.joins()
+    const number = this.line.joins(this.made.some(({ user }) => user === Fiber.current))
     const book = this
     return this.pool.acquire(function* (resource) {
       const fiber = Fiber.current
@@ -785,25 +790,25 @@ export class Ledger {
     hooks: { wait: Wait; cleanup: (body: () => Op<unknown>) => Op<void> },
     sleep: (ms: number) => Op<void>,
   ) {
-    const desk: Desk = { watch, wait: hooks.wait, now: () => recorder.now }
+    const desk: Desk = { watch, wait: hooks.wait, now: () => recorder.now, reports: () => recorder.reports }
     const q = shop.q.map((queue) => new QueueBook(queue.name, desk, queue))
     const m = shop.m.map((mutex) => new MutexBook(mutex.name, desk, mutex))
     const s = shop.s.map((semaphore) => new SemaphoreBook(semaphore.name, desk, semaphore))
     const c = shop.c.map(
       (condition, i) => new ConditionBook(`c${i}`, desk, condition, i === 1 ? m[0] : undefined),
     )
-    const e = shop.e.map((event, i) => new EventBook(`e${i}`, desk, event, i === 1))
+    const ev = shop.ev.map((event, i) => new EventBook(`e${i}`, desk, event, i === 1))
     const t = shop.t.map((throttler, i) => new ThrottlerBook(`t${i}`, desk, throttler))
     this.pools = shop.p.map((pool, i) => new PoolBook(`p${i}`, desk, pool, shop.made[i] as Resource[]))
     const calls = new CallBook('call', desk)
     const uses = new UseBook(desk, recorder.error, hooks.cleanup)
-    this.books = [...q, ...m, ...s, ...c, ...e, ...t, ...this.pools, calls, uses]
+    this.books = [...q, ...m, ...s, ...c, ...ev, ...t, ...this.pools, calls, uses]
     const words = shop.words()
     this.names = {
       ...words,
-      ...{ q, m, s, c, e, t, p: this.pools },
+      ...{ q, m, s, c, ev, t, p: this.pools },
       *pushTo(fiber: Fiber, message: string): Routine<boolean> {
-        watch.pushes(fiber, message)
+        watch.sent(fiber, message, true)
         let isIn = false
         try {
           isIn = yield* hooks.wait('op', fiber.mailbox.push(message))
@@ -820,6 +825,18 @@ export class Ledger {
       serve: (how: string, question: Call) => words.serve(how, calls.overheard(question)),
       take: (name: string, ms: number, fails: boolean) =>
         uses.take(name, ms, fails, (ms) => hooks.wait('sleep', sleep(ms), ms)),
+      family: (children: (Fiber | ChildSpec | undefined)[]) =>
+        words.family(children).map((child) => {
+          if (child instanceof Fiber) {
+            watch.isSupervised(child)
+            return child
+          }
+          const body = function* (): Routine<unknown> {
+            watch.isSupervised(Fiber.current)
+            return yield* child.body() as Op<unknown>
+          }
+          return { ...child, body }
+        }),
       hears: (error: unknown) => {
         watch.sees(Fiber.current, error)
         return true

@@ -21,7 +21,7 @@ export function isTeam(statement: { do: string }): boolean {
   return ['all', 'allSettled', 'race', 'any', 'supervise'].includes(statement.do)
 }
 
-const SIZES = { q: 3, m: 2, s: 2, c: 2, e: 2, p: 3, t: 2 }
+const SIZES = { q: 3, m: 2, s: 2, c: 2, ev: 2, p: 3, t: 2 }
 
 /** One of the shop: `q[1]`. */
 function one(kind: keyof typeof SIZES, { which }: { which: number }): string {
@@ -56,7 +56,7 @@ export function printConstruct(s: Construct, n: number, paper: Paper): number {
     case 'closeQueue':
       return log(`${one('q', s)}[Symbol.dispose]()`)
     case 'capacity':
-      return paper.put(`${one('q', s)}.capacity = ${s.to}`)
+      return paper.put(`${one('q', s)}.capacity = ${s.most}`)
     case 'lock':
       return byHand(`yield* ${one('m', s)}.lock()`, s.body, `${one('m', s)}.unlock()`)
     case 'tryLock':
@@ -72,7 +72,7 @@ export function printConstruct(s: Construct, n: number, paper: Paper): number {
     case 'permit':
       return withBody(`${one('s', s)}.acquire(function* () {`, s.body)
     case 'limit':
-      return paper.put(`${one('s', s)}.limit = ${s.to}`)
+      return paper.put(`${one('s', s)}.limit = ${s.most}`)
     case 'conditionWait': {
       const condition = one('c', s)
       if (condition !== 'c[1]') return waits(`${condition}.wait()`)
@@ -82,11 +82,11 @@ export function printConstruct(s: Construct, n: number, paper: Paper): number {
     case 'broadcast':
       return log(`${one('c', s)}.${s.do}(item())`)
     case 'eventWait':
-      return waits(`${one('e', s)}.await()`)
+      return waits(`${one('ev', s)}.await()`)
     case 'happen':
-      return paper.put(`${one('e', s)}.signal(item())`)
+      return paper.put(`${one('ev', s)}.signal(item())`)
     case 'reset':
-      return paper.put(`${one('e', s)}.reset()`)
+      return paper.put(`${one('ev', s)}.reset()`)
     case 'lease': {
       const pool = one('p', s)
       paper.put(`log(${n}, yield* ${paper.block(`${pool}.acquire(function* (resource) {`)}`)
@@ -108,7 +108,7 @@ export function printConstruct(s: Construct, n: number, paper: Paper): number {
     case 'pushTo':
       return paper.put(`if (${paper.f(s.of)}) log(${n}, yield* pushTo(${paper.f(s.of)}, message()))`)
     case 'cap':
-      return paper.put(`if (${paper.f(s.of)}) ${paper.f(s.of)}.mailbox.cap(${s.to})`)
+      return paper.put(`if (${paper.f(s.of)}) ${paper.f(s.of)}.mailbox.cap(${s.most})`)
     case 'pick':
       return waits(`pick(${s.odd ? 'isOdd' : 'isEven'})`)
     case 'serve':

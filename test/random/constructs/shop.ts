@@ -1,7 +1,7 @@
 // The constructs that a random program finds, and the words it uses with them. A new shop for every run.
 //
 //   q: queues (unbounded, one item, two)      m: mutexes      s: semaphores (one permit, two)
-//   c: conditions (c[1] belongs to m[0])      e: events (e[1] is a latch)      t: throttlers
+//   c: conditions (c[1] belongs to m[0])      ev: events (ev[1] is a latch)      t: throttlers
 //   p: pools (one resource; two, checked; two that grow old, for the patient only)
 
 import {
@@ -62,7 +62,7 @@ export class Shop {
   readonly m = [new Mutex({ name: 'm0' }), new Mutex({ name: 'm1' })]
   readonly s = [new Semaphore(1, { name: 's0' }), new Semaphore(2, { name: 's1' })]
   readonly c = [new Condition<string>(), new Condition<string>(this.m[0])]
-  readonly e = [new Event<string>(), new Event<string>({ latch: true })]
+  readonly ev = [new Event<string>(), new Event<string>({ latch: true })]
   readonly t = [new Throttler({ interval: 3 }), new Throttler({ interval: 5, burst: 2 })]
   readonly p = [
     this.pool({ limit: 1 }),
@@ -140,13 +140,13 @@ export class Shop {
 
   /** What a program that nobody watches calls. */
   words() {
-    const { q, m, s, c, e, p, t, recorder } = this
+    const { q, m, s, c, ev, p, t, recorder } = this
     return {
       q,
       m,
       s,
       c,
-      e,
+      ev,
       p,
       t,
       isOdd,
