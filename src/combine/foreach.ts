@@ -38,7 +38,7 @@ export interface ForEachOptions {
   concurrency?: number
 }
 
-/** The switchpoint of a worker between two items that are there already: signals and fairness (S09, S50). */
+/** The switchpoint of a worker between two items that are there already: signals and fairness (S09, S50), no new work (S17). */
 class Between extends BaseOp<void> {
   enter(fiber: Fiber): void {
     settle(fiber, this, undefined)
@@ -48,6 +48,7 @@ class Between extends BaseOp<void> {
     return 'the next item'
   }
 }
+;(Between.prototype as { idle: boolean }).idle = true
 const BETWEEN = new Between()
 
 /** Whose turn it is to wait for an item: one at a time, so that items have an order. */
@@ -76,6 +77,7 @@ class Turn extends BaseOp<void> {
     return 'its turn to take an item'
   }
 }
+;(Turn.prototype as { idle: boolean }).idle = true
 
 class ForEach extends Team {
   /** Null if the items may have to be waited for. */

@@ -11,6 +11,7 @@ import {
   Fiber,
   FiberStopped,
   forEach,
+  iterate,
   moveOnAfter,
   Queue,
   type Routine,
@@ -308,6 +309,25 @@ describe('forEach', () => {
       })
       const results = yield* forEach(queue, (n) => count.during(10, 2 * n), { concurrency: 2 })
       assert.deepEqual([results, count.most], [[2, 4, 6, 8, 10], 2])
+    }))
+
+  it('S17 a body that swallows its stop is given no other item', () =>
+    virtual(function* () {
+      const elapsed = clock()
+      const sources = [[1, 2, 3], iterate([1, 2, 3])] as const
+      for (const source of sources) {
+        const begun: number[] = []
+        yield* moveOnAfter(5, () =>
+          forEach(source, function* (item) {
+            begun.push(item)
+            try {
+              yield* sleep(10)
+            } catch {}
+          }),
+        )
+        assert.deepEqual(begun, [1])
+      }
+      assert.equal(elapsed(), 10)
     }))
 
   it('a fiber of it that is stopped from outside makes it fail: no result is made up', () =>
