@@ -1,4 +1,4 @@
-// npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules]
+// npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules|constructs]
 
 import { check, type Property, properties } from './check.js'
 
@@ -10,7 +10,7 @@ const STRETCH = 5000
 const MAX_SEED = 0x7fffffff
 
 const { values } = readArgs(
-  'npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules]',
+  'npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules|constructs]',
   {
     runs: { type: 'string', default: '2000' },
     seed: { type: 'string' },

@@ -17,9 +17,14 @@ test('random programs do, line by line, what the model of the rules says', () =>
 test('random programs keep the rules in any order of their fibers', () =>
   check('rules', { runs: RUNS, seed: SEED }))
 
+test('random programs lose and double nothing of what constructs hold, in any order of their fibers', () =>
+  check('constructs', { runs: RUNS, seed: SEED }))
+
 test('a random program does the same as it is printed, and watched', async () => {
-  for (const program of fc.sample(programs('all'), { numRuns: 100, seed: SEED })) {
-    assert.deepEqual(await runPrinted(program), (await run(program)).transcript, print(program))
+  for (const language of ['all', 'constructs'] as const) {
+    for (const program of fc.sample(programs(language), { numRuns: 100, seed: SEED })) {
+      assert.deepEqual(await runPrinted(program), (await run(program)).transcript, print(program))
+    }
   }
 })
 

@@ -121,16 +121,17 @@ export async function run(program: Program, seed?: number): Promise<Ran> {
   const recorder = new Recorder()
   const watch = new Watch(() => recorder.now)
   const told = hooks(recorder, watch)
-  const ledger = new Ledger(new Shop(recorder), recorder, watch, told, sleep)
+  const shop = new Shop(recorder)
+  const ledger = new Ledger(shop, recorder, watch, told, sleep)
   const main = compile(print(program, true), { ...library, ...tools(recorder), ...ledger.words(), ...told })
-  return { transcript: await record(recorder, main, seed, watch, ledger), broken: watch.broken }
+  return { transcript: await record(recorder, shop, main, { seed, watch, ledger }), broken: watch.broken }
 }
 
 /** Runs the program as it is printed, with nobody watching. */
 export function runPrinted(program: Program): Promise<string[]> {
   const recorder = new Recorder()
   const shop = new Shop(recorder)
-  return record(recorder, compile(print(program), { ...library, ...tools(recorder), ...shop.words() }))
+  return record(recorder, shop, compile(print(program), { ...library, ...tools(recorder), ...shop.words() }))
 }
 
 /** The program is run from its text: under `return()` generators inside generators would not be the same thing (F1). */
@@ -264,10 +265,9 @@ function hooks(recorder: Recorder, watch: Watch) {
 /** Runs a main that uses a recorder; gives what was printed. A root looks after main, and after whatever was detached. */
 export async function record(
   recorder: Recorder,
+  shop: Shop,
   main: () => Op<unknown>,
-  seed?: number,
-  watch?: Watch,
-  ledger?: Ledger,
+  { seed, watch, ledger }: { seed?: number | undefined; watch?: Watch; ledger?: Ledger } = {},
 ): Promise<string[]> {
   let untap = () => {}
   const { error } = console
@@ -287,7 +287,7 @@ export async function record(
         // Again and again: a fiber may answer a stop with a restart.
         do yield* persist(() => moveOnAfter(10_000, () => root.shutdownChildren(), []), watch)
         while (root.children.length > 0)
-        if (ledger) yield* persist(() => ledger.close(), watch)
+        yield* persist(() => shop.close(), watch)
       },
       { seed },
     )

@@ -22,7 +22,6 @@ import {
   receive,
   type Semaphore,
   type Throttler,
-  until,
   use,
 } from 'polyphony'
 import { innermostOwner } from '#core/spin'
@@ -860,15 +859,6 @@ export class Ledger {
 
   words(): Record<string, unknown> {
     return this.names
-  }
-
-  /** Closes the pools, and waits until they are empty. */
-  *close(): Routine<Outcome<unknown>[]> {
-    for (const pool of this.shop.p) {
-      if (!pool.isClosed) yield* pool.close()
-      else yield* until(pool[Symbol.asyncDispose]())
-    }
-    return []
   }
 
   quiet(): void {

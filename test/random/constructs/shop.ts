@@ -13,6 +13,7 @@ import {
   Fiber,
   Mutex,
   type Op,
+  type Outcome,
   Queue,
   ResourcePool,
   type Routine,
@@ -21,6 +22,7 @@ import {
   sleep,
   spin,
   Throttler,
+  until,
   use,
 } from 'polyphony'
 import type { Recorder } from '../run.js'
@@ -136,6 +138,15 @@ export class Shop {
         over()
       }
     })()
+  }
+
+  /** Closes the pools, and waits until they are empty. */
+  *close(): Routine<Outcome<unknown>[]> {
+    for (const pool of this.p) {
+      if (!pool.isClosed) yield* pool.close()
+      else yield* until(pool[Symbol.asyncDispose]())
+    }
+    return []
   }
 
   /** What a program that nobody watches calls. */
