@@ -29,7 +29,11 @@ import { makeOutcome } from '#core/outcome'
 /** How a statement waits. 'op': for a construct, which may refuse it with an error of its own. */
 export type Kind = 'sleep' | 'idle' | 'observe' | 'op'
 const REFUSALS = [QueueClosed, PoolClosed, TimedOut, FiberStopped]
-const isRefusal = (thrown: unknown) => REFUSALS.some((refusal) => thrown instanceof refusal)
+const isRefusal = (thrown: unknown) =>
+  REFUSALS.some((refusal) => thrown instanceof refusal) ||
+  (thrown instanceof PolyphonyError && EXPECTED.test(thrown.message))
+/** What a program may well be told. */
+const EXPECTED = /cannot be spun|supervising already|inside acquire\(\)/
 
 /** Where in its body a fiber is, as far as the rules care. */
 export interface Place {
@@ -56,8 +60,6 @@ interface Message {
   incarnation: number
 }
 
-/** What a program may well be told. */
-const EXPECTED = /cannot be spun|supervising already|inside acquire\(\)/
 /** What may well be reported: a lock that was forgotten, a `destroy` that fails. */
 const REPORTED = /ended without unlocking|before it could lock|destroying a resource/
 
@@ -190,8 +192,7 @@ export class Watch {
         thrown instanceof DeadlockError ||
         thrown instanceof RestartIntensityError ||
         thrown instanceof AggregateError ||
-        isRefusal(thrown) ||
-        (thrown instanceof PolyphonyError && EXPECTED.test(thrown.message)))
+        isRefusal(thrown))
     if (!isKnown)
       this.break('S70', `an odd error was thrown: ${thrown instanceof Error ? thrown.stack : String(thrown)}`)
     add(this.seenBy, thrown, who)
