@@ -4,7 +4,7 @@
 // fiber name it by any number, modulo how many there are. One that has not been spun yet is skipped.
 
 import fc from 'fast-check'
-import { type Construct, constructs } from './constructs/language.js'
+import { type Construct, constructs, type Group, groups } from './constructs/language.js'
 import { isTeam, type Paper, printConstruct } from './constructs/print.js'
 
 export type Statement =
@@ -41,6 +41,16 @@ export const RESTARTS = 5
 export type Language = 'exact' | 'all' | 'constructs'
 
 export function programs(language: Language): fc.Arbitrary<Program> {
+  if (language !== 'constructs') return programsWith(language === 'exact')
+  return groups.chain((chosen) => {
+    const key = chosen.join()
+    if (!made.has(key)) made.set(key, programsWith(false, chosen))
+    return made.get(key) as fc.Arbitrary<Program>
+  })
+}
+const made = new Map<string, fc.Arbitrary<Program>>()
+
+function programsWith(isExact: boolean, chosen: readonly Group[] = []): fc.Arbitrary<Program> {
   const target = fc.oneof(
     { weight: 1, arbitrary: fc.constant(0) },
     { weight: 9, arbitrary: fc.integer({ min: 1, max: 7 }) },
@@ -103,10 +113,8 @@ export function programs(language: Language): fc.Arbitrary<Program> {
         },
         { weight: 1, arbitrary: just('joinChildren', 'shutdownChildren') },
       ]
-      const core = (
-        language === 'exact' ? common : [...common, ...others]
-      ) as fc.WeightedArbitrary<Statement>[]
-      const all = language === 'constructs' ? [...core, ...constructs(inner, target)] : core
+      const core = (isExact ? common : [...common, ...others]) as fc.WeightedArbitrary<Statement>[]
+      const all = chosen.length > 0 ? [...core, ...constructs(chosen, inner, target)] : core
       return {
         statement: fc.oneof({ depthSize: 'small', withCrossShrink: true, maxDepth: 5 }, ...all),
         spin: fc.record({

@@ -52,8 +52,20 @@ export type Upkeep = number | 'fail' | 'throw'
 
 type Weighted = fc.WeightedArbitrary<Statement>
 
-/** The statements, each as often as its weight says. */
-export function constructs(inner: fc.Arbitrary<Statement[]>, target: fc.Arbitrary<number>): Weighted[] {
+const GROUPS = ['queues', 'locks', 'signals', 'pools', 'throttlers', 'messages', 'teams'] as const
+export type Group = (typeof GROUPS)[number]
+
+/** A program uses a few kinds of constructs, so that its fibers meet at them. */
+export const groups: fc.Arbitrary<Group[]> = fc.subarray([...GROUPS], { minLength: 1, maxLength: 3 })
+/** How often statements of all groups together come up, beside those of the core. */
+const WEIGHT = 60
+
+/** The statements of some groups, each as often as its weight says. */
+export function constructs(
+  chosen: readonly Group[],
+  inner: fc.Arbitrary<Statement[]>,
+  target: fc.Arbitrary<number>,
+): Weighted[] {
   const which = fc.nat({ max: 2 })
   const ms = fc.nat({ max: 9 })
   const most = fc.integer({ min: 1, max: 3 })
@@ -61,45 +73,60 @@ export function constructs(inner: fc.Arbitrary<Statement[]>, target: fc.Arbitrar
   const some = fc.constantFrom
   const make = (weight: number, fields: Record<string, fc.Arbitrary<unknown>>) =>
     ({ weight, arbitrary: fc.record(fields) }) as unknown as Weighted
-  return [
-    make(8, { do: some('push', 'push', 'push', 'tryPush', 'unshift'), which }),
-    make(8, { do: some('shift', 'shift', 'shift', 'next', 'tryShift'), which }),
-    make(1, { do: some('shiftAll', 'clear', 'closeQueue'), which }),
-    make(1, { do: fc.constant('capacity'), which, most }),
-    make(6, { do: some('lock', 'synchronize', 'synchronize', 'tryLock'), which, body: inner }),
-    make(6, { do: some('acquire', 'permit', 'permit', 'tryAcquire'), which, body: inner }),
-    make(1, { do: fc.constant('forget'), which }),
-    make(2, { do: fc.constant('limit'), which, most }),
-    make(4, { do: fc.constant('conditionWait'), which }),
-    make(3, { do: some('signal', 'signal', 'broadcast'), which }),
-    make(3, { do: fc.constant('eventWait'), which }),
-    make(2, { do: some('happen', 'happen', 'reset'), which }),
-    make(9, { do: fc.constant('lease'), which, discard: some(false, false, false, true), body: inner }),
-    make(2, { do: some('fill', 'fill', 'closePool'), which }),
-    make(4, {
-      do: fc.constant('tune'),
-      which,
-      create: upkeep,
-      validate: fc.oneof(upkeep, fc.constant('refuse')),
-      destroy: upkeep,
-    }),
-    make(3, { do: some('throttle', 'throttle', 'tryThrottle'), which }),
-    make(4, { do: fc.constant('pushTo'), of: target }),
-    make(2, { do: fc.constant('cap'), of: target, most }),
-    make(2, { do: fc.constant('pick'), odd: fc.boolean() }),
-    make(4, { do: fc.constant('serve'), how: some('reply', 'reply', 'fail', 'ignore', 'later') }),
-    make(4, { do: fc.constant('call'), of: target, timeout: fc.option(ms, { nil: undefined }) }),
-    make(3, { do: fc.constant('use'), ms, fails: some(false, false, false, true) }),
-    make(5, { do: some('all', 'allSettled', 'race', 'any'), body: inner }),
-    make(2, { do: fc.constant('forEach'), items: most, concurrency: most, body: inner }),
-    make(2, { do: fc.constant('retry'), times: most, ms, body: inner }),
-    make(3, {
-      do: fc.constant('supervise'),
-      strategy: some('oneForOne', 'oneForAll', 'restForOne'),
-      restart: some('always', 'onError', 'onError', 'never'),
-      until: some('all', 'all', 'any', 'never'),
-      ms,
-      body: inner,
-    }),
-  ]
+  const all: Record<Group, Weighted[]> = {
+    queues: [
+      make(8, { do: some('push', 'push', 'push', 'tryPush', 'unshift'), which }),
+      make(8, { do: some('shift', 'shift', 'shift', 'next', 'tryShift'), which }),
+      make(1, { do: some('shiftAll', 'clear', 'closeQueue'), which }),
+      make(1, { do: fc.constant('capacity'), which, most }),
+    ],
+    locks: [
+      make(6, { do: some('lock', 'synchronize', 'synchronize', 'tryLock'), which, body: inner }),
+      make(6, { do: some('acquire', 'permit', 'permit', 'tryAcquire'), which, body: inner }),
+      make(1, { do: fc.constant('forget'), which }),
+      make(2, { do: fc.constant('limit'), which, most }),
+    ],
+    signals: [
+      make(4, { do: fc.constant('conditionWait'), which }),
+      make(3, { do: some('signal', 'signal', 'broadcast'), which }),
+      make(3, { do: fc.constant('eventWait'), which }),
+      make(2, { do: some('happen', 'happen', 'reset'), which }),
+    ],
+    pools: [
+      make(9, { do: fc.constant('lease'), which, discard: some(false, false, false, true), body: inner }),
+      make(2, { do: some('fill', 'fill', 'closePool'), which }),
+      make(4, {
+        do: fc.constant('tune'),
+        which,
+        create: upkeep,
+        validate: fc.oneof(upkeep, fc.constant('refuse')),
+        destroy: upkeep,
+      }),
+    ],
+    throttlers: [make(3, { do: some('throttle', 'throttle', 'tryThrottle'), which })],
+    messages: [
+      make(4, { do: fc.constant('pushTo'), of: target }),
+      make(2, { do: fc.constant('cap'), of: target, most }),
+      make(2, { do: fc.constant('pick'), odd: fc.boolean() }),
+      make(4, { do: fc.constant('serve'), how: some('reply', 'reply', 'fail', 'ignore', 'later') }),
+      make(4, { do: fc.constant('call'), of: target, timeout: fc.option(ms, { nil: undefined }) }),
+    ],
+    teams: [
+      make(3, { do: fc.constant('use'), ms, fails: some(false, false, false, true) }),
+      make(5, { do: some('all', 'allSettled', 'race', 'any'), body: inner }),
+      make(2, { do: fc.constant('forEach'), items: most, concurrency: most, body: inner }),
+      make(2, { do: fc.constant('retry'), times: most, ms, body: inner }),
+      make(3, {
+        do: fc.constant('supervise'),
+        strategy: some('oneForOne', 'oneForAll', 'restForOne'),
+        restart: some('always', 'onError', 'onError', 'never'),
+        until: some('all', 'all', 'any', 'never'),
+        ms,
+        body: inner,
+      }),
+    ],
+  }
+  const list = chosen.flatMap((group) => all[group])
+  const factor = WEIGHT / list.reduce((sum, { weight }) => sum + weight, 0)
+  return list.map(({ weight, arbitrary }) => ({ weight: Math.ceil(weight * factor), arbitrary }))
 }
