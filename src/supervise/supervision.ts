@@ -138,7 +138,9 @@ export class Supervision implements Supervisor {
       if (!isOld) this.intensity.count(fiber, this.lastError) // a callback has restarted it
       return 'again'
     }
-    const rule = fiber.parent === this.host ? this.roster.ruleOf(fiber) : 'never' // it would go back to its old parent
+    // It would go back to its old parent, or to the scope of the host that it was spun in.
+    const mayReturn = fiber.parent === this.host && fiber.owner?.isOpen
+    const rule = mayReturn ? this.roster.ruleOf(fiber) : 'never'
     const verdict = said ?? byRule(rule, fiber, outcome)
     if (verdict === 'fail') throw (outcome as { error: unknown }).error
     return verdict

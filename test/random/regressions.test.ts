@@ -53,3 +53,16 @@ test('S26 S31 an error that comes up as Fiber.await begins is thrown at once, an
     { do: 'spin', link: true, body: [] },
     { do: 'awaitAll', of: [2, 1] },
   ]))
+
+test('S44 supervise does not try to restart a child that goes back to a scope which is over', () =>
+  keepsRules([
+    { do: 'all', body: [{ do: 'use', ms: 0, fails: false }] },
+    {
+      do: 'supervise',
+      strategy: 'oneForOne',
+      restart: 'always',
+      until: 'all',
+      ms: 0,
+      body: [{ do: 'await', of: 1 }],
+    },
+  ]))

@@ -97,12 +97,12 @@ export class Shop {
         }) as Op<Resource>,
       ...(checks && {
         validate: (resource: Resource) => {
-          resource.isChecked = true
           const how = tuning().validate
-          const over = () => {
-            resource.isChecked = false
+          const checks = (is: boolean) => () => {
+            resource.isChecked = is
           }
-          return this.upkeep(how === 'refuse' ? 1 : how, this.unheardError, () => how !== 'refuse', over)
+          const ms = how === 'refuse' ? 1 : how
+          return this.upkeep(ms, this.unheardError, () => how !== 'refuse', checks(false), checks(true))
         },
       }),
       destroy: (resource: Resource) => {
@@ -122,14 +122,21 @@ export class Shop {
     return error
   }
 
-  /** Takes its time, gives something or fails; `over` is called however it ends. */
-  private upkeep(how: Upkeep, error: () => Error, give: () => unknown, over = () => {}): unknown {
+  /** Takes its time, gives something or fails; `over` is called however it ends. What takes its time may never begin. */
+  private upkeep(
+    how: Upkeep,
+    error: () => Error,
+    give: () => unknown,
+    over = () => {},
+    begin = () => {},
+  ): unknown {
     if (how === 0 || how === 'throw') {
       over()
       if (how === 'throw') throw error()
       return give()
     }
     return (function* (): Routine<unknown> {
+      begin()
       try {
         yield* sleep(how === 'fail' ? 1 : how === LONG ? TOO_LONG : how)
         if (how === 'fail') throw error()
