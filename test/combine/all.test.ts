@@ -314,7 +314,8 @@ describe('outside the virtual world', () => {
       })`,
       { POLYPHONY_DEBUG: '1' },
     )
-    assert.deepEqual([code, stdout, stderr], [0, 'done\n', ''])
+    const told = stderr.replace(/^polyphony: \S+ held the event loop for \d+ ms\n/gm, '') // that was a busy machine
+    assert.deepEqual([code, stdout, told], [0, 'done\n', ''])
   })
 
   it('S58 a promise that nobody came to wait for, because of a stop, is taken care of', async () => {
