@@ -13,7 +13,7 @@ const TESTING = 'testing'
 
 const MAX_LINES = 300
 /** Types, imports, comments and lone brackets aside. Why not 1,500: docs/decisions/0005-size-of-the-core.md. */
-const MAX_CORE_LINES = 3000
+const MAX_CORE_LINES = 3050
 
 interface Source {
   /** From src: 'core/fiber.ts'. */

@@ -116,6 +116,7 @@ export abstract class Contest extends Team {
   protected abstract result(): unknown
 
   protected *work(): Routine<unknown> {
+    for (const item of this.items) (item as Partial<Handed>).handedOver?.()
     for (const [index, item] of this.items.entries()) {
       if (this.missing === 0) break // fibers that are dead already have decided it
       if (item instanceof Fiber) this.include(item)
@@ -160,9 +161,15 @@ export abstract class Contest extends Team {
   /** A promise that nobody came to wait for must be taken care of all the same. */
   protected override over(): void {
     for (const item of this.items) {
-      if (!this.started.has(item)) (item as { leftOut?: (fiber: Fiber) => void }).leftOut?.(this.host)
+      if (!this.started.has(item)) (item as Partial<Handed>).leftOut?.(this.host)
     }
   }
+}
+
+/** What an op around a promise is told: it must not reject while its member waits for its turn, nor if that never comes. */
+interface Handed {
+  handedOver(): void
+  leftOut(fiber: Fiber): void
 }
 
 interface ContestOptions {

@@ -45,7 +45,12 @@ class Until<T> extends LateOp<T> {
     }
   }
 
-  /** It was given to somebody, a combinator, who has not come to wait for it. */
+  /** It was given to somebody, a combinator, who will come to wait for it: nobody has to fear that it is forgotten. */
+  handedOver(): void {
+    if (typeof this.source !== 'function') Promise.resolve(this.source).then(undefined, () => {})
+  }
+
+  /** Nobody has come. */
   leftOut(fiber: Fiber): void {
     if (this.entry === 0 && typeof this.source !== 'function') leaveBehind(this.source).forget(this, 0, fiber)
   }

@@ -314,13 +314,25 @@ describe('outside the virtual world', () => {
       })`,
       { POLYPHONY_DEBUG: '1' },
     )
-<<<<<<< HEAD
     assert.deepEqual([code, stdout], [0, 'done\n'])
     assert.doesNotMatch(stderr, /never waited for/) // a busy machine may be told that a fiber was slow
-=======
-    const told = stderr.replace(/^polyphony: \S+ held the event loop for \d+ ms\n/gm, '') // that was a busy machine
-    assert.deepEqual([code, stdout, told], [0, 'done\n', ''])
->>>>>>> b7321433dfd262db224b17912d0a99326271b878
+  })
+
+  it('S58 a promise that is handed over is taken care of, however long its member has to wait for its turn', async () => {
+    const { code, stdout, stderr } = await program(`
+      import { all, run, spin, until } from 'polyphony'
+      await run(function* () {
+        spin(() => {
+          const begin = Date.now()
+          while (Date.now() - begin < 100);
+        })
+        try {
+          yield* all([until(Promise.reject(new Error('boom')))])
+        } catch (error) {
+          console.log('caught', error.message)
+        }
+      })`)
+    assert.deepEqual([code, stdout, stderr], [0, 'caught boom\n', ''])
   })
 
   it('S58 a promise that nobody came to wait for, because of a stop, is taken care of', async () => {
