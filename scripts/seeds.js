@@ -32,7 +32,7 @@ async function runSome() {
     clearProgress()
     if (code !== 0) {
       failed++
-      console.log(`POLY_SEED=${seed} failed:\n${output}`)
+      console.log(`POLY_SEED=${seed} failed:\n${failuresIn(output)}`)
     }
     showProgress()
   }
@@ -58,6 +58,12 @@ function runSuite(seed) {
     child.on('error', reject)
     child.on('close', (code) => resolve({ code, output }))
   })
+}
+
+/** What is at the end of a report; all of it if the suite never got there. */
+function failuresIn(output) {
+  const at = output.lastIndexOf('✖ failing tests:')
+  return at < 0 ? output : output.slice(at)
 }
 
 /** One line that is written over; only a terminal can do that. */
