@@ -155,9 +155,11 @@ describe('a resource pool in every order of three fibers and a killer', () => {
   for (const [name, way] of Object.entries(ways)) {
     for (const [how, kill] of killers) {
       it(`F2 S34 S36 P2 ${name}, and ${how}: no resource and no slot is lost`, (t) => {
-        const { schedules, complete } = explore(scenario(way, kill), { maxSchedules: 3_000 })
-        t.diagnostic(`${schedules} orders${complete ? ', all there are' : ''}`)
-        assert.ok(schedules > 100)
+        // Every order that differs from that of the queue up to three times, then some that differ more.
+        const few = explore(scenario(way, kill), { preemptions: 3 })
+        const many = explore(scenario(way, kill), { maxSchedules: 500 })
+        t.diagnostic(`${few.schedules} orders, and ${many.schedules} wilder ones`)
+        assert.ok(few.schedules > 50)
       })
     }
   }
