@@ -2410,7 +2410,7 @@ export const mutants = [
     ['combine/foreach', 'there is no limit', 'this.alive < this.concurrency', 'this.concurrency > 0'],
     ['combine/foreach', 'workers are hired ahead of items', 'this.free === 0 && ', ''],
     ['combine/foreach', 'what a body spun lives on', 'fiber.newest !== null || ', ''],
-    ['combine/foreach', 'local values of an item reach the next', ' || fiber.locals !== locals', ''],
+    ['combine/foreach', 'local values of an item reach the next', ' || fiber.cold !== null', ''],
     [
       'combine/foreach',
       'a worker that was stopped is not missed',

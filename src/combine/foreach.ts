@@ -175,7 +175,6 @@ class ForEach extends Team {
 function* work(job: ForEach): Routine<void> {
   const fiber = Fiber.current
   const { body, sync } = job
-  const { locals } = fiber
   const isGenerator = isGeneratorFunction(body)
   for (;;) {
     let item: unknown
@@ -194,15 +193,15 @@ function* work(job: ForEach): Routine<void> {
       value = yield* isShort ? (returned as Op<unknown>) : runReturned(returned, body)
     }
     job.put(index, value)
-    if (hasTraces(fiber, locals)) return
+    if (hasTraces(fiber)) return
     job.release()
   }
   job.end()
 }
 
-/** Whether an item has left something behind in its fiber, which must not reach the next one. */
-function hasTraces(fiber: Fiber, locals: Fiber['locals']): boolean {
-  return fiber.newest !== null || fiber.cold !== null || fiber._mailbox !== null || fiber.locals !== locals
+/** Whether an item has left something behind in its fiber, which must not reach the next one: `cold` has what few have. */
+function hasTraces(fiber: Fiber): boolean {
+  return fiber.newest !== null || fiber._mailbox !== null || fiber.cold !== null
 }
 
 function cutShort(host: Fiber): FiberStopped {
