@@ -5,6 +5,7 @@ import { describe, test } from 'node:test'
 import {
   BadArgument,
   BadState,
+  BadYield,
   type Call,
   call,
   Fiber,
@@ -12,18 +13,21 @@ import {
   moveOnAfter,
   NotInFiber,
   now,
+  type Op,
   ResourcePool,
   type Routine,
   receive,
   receiveAllPending,
   run,
   Semaphore,
+  scope,
   shield,
   sleep,
   snooze,
   spin,
   spinLoop,
   suppressedErrors,
+  suspend,
   Throttler,
   tryReceive,
 } from 'polyphony'
@@ -135,6 +139,43 @@ test('a lock that a body has left behind goes to the next in line before the chi
       [1, 11],
     )
   }))
+
+describe('left in the wrong order', () => {
+  type Wrap = (body: () => Op<unknown>) => Op<unknown>
+  const blocks: Record<string, Wrap> = {
+    synchronize: (body) => new Mutex().synchronize(body),
+    acquire: (body) => new Semaphore(1).acquire(body),
+    moveOnAfter: (body) => moveOnAfter(1000, body),
+    scope: (body) => scope(body),
+  }
+  for (const [outerName, outer] of Object.entries(blocks)) {
+    for (const [innerName, inner] of Object.entries(blocks)) {
+      test(`S61 ${outerName} before ${innerName}: a BadState, and the fiber stays sound`, () =>
+        virtual(function* () {
+          const errors: unknown[] = []
+          const around = (function* () {
+            yield* outer(() => suspend())
+          })()
+          around.next() // by hand: it stays open when the next one begins
+          try {
+            yield* snooze()
+          } catch (error) {
+            assert.ok(error instanceof BadYield)
+          }
+          yield* inner(function* () {
+            try {
+              around.return()
+            } catch (error) {
+              errors.push(error)
+            }
+            yield* snooze()
+          })
+          assert.ok(errors[0] instanceof BadState, String(errors[0]))
+          assert.equal(yield* moveOnAfter(5, () => sleep(10), 'sound'), 'sound')
+        }))
+    }
+  }
+})
 
 /** A pool of numbers, and how many there have been. */
 function counting(settings: { idleTimeout: number }) {

@@ -230,7 +230,8 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     this.fiber = null
     this.inner = null
     const isInnermost = fiber.innermost === this
-    fiber.innermost = this.outer as Region
+    if (isInnermost) fiber.innermost = this.outer as Region
+    else this.unchain(fiber)
     this.outer = null
     if (!isInnermost) {
       throw new BadState(

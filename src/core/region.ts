@@ -8,6 +8,7 @@ import { LIVE, UNWINDING } from './phase.js'
 
 /** A region inside a fiber is told when a signal passes through it, and when its generator is given up. */
 interface Inner {
+  outer: Region | null
   passThrough(): void
   abandon(): void
 }
@@ -41,6 +42,13 @@ export abstract class Region {
       ;(inner as unknown as Inner).passThrough()
     }
     return this.stopSignal
+  }
+
+  /** @internal It is left while regions further in are open (S61): they hang on what is around it now. */
+  unchain(fiber: Fiber): void {
+    for (let inner: Region | null = fiber.innermost; inner !== null; inner = inner.outer) {
+      if (inner.outer === this) (inner as unknown as Inner).outer = this.outer
+    }
   }
 
   /** @internal Its generator is over, or given up, while blocks were still open in it. */

@@ -162,7 +162,8 @@ export abstract class Hold<T> extends Region implements Op<T>, Iterator<Switchpo
   private leave(): void {
     const fiber = this.fiber as Fiber
     const isInnermost = fiber.innermost === this
-    fiber.innermost = this.outer as Region
+    if (isInnermost) fiber.innermost = this.outer as Region
+    else this.unchain(fiber)
     this.fiber = null
     this.outer = null
     this.inner = null
