@@ -50,8 +50,8 @@ export const mutants = [
   ...rule('S02', [
     'core/tree',
     'children are waited for, but not asked to stop',
-    'fiber._state = WAITING\n  stopChildren(fiber)',
-    'fiber._state = WAITING',
+    'ranOut()\n  stopChildren(fiber)',
+    'ranOut()',
   ]),
   ...rule(
     'S03',
@@ -1051,7 +1051,7 @@ export const mutants = [
       '',
     ],
     ['sync/messages', 'a call to a fiber that ends waits for ever', 'fail(caller, this.leave(), error)', ''],
-    ['sync/messages', 'an answer can be given twice', 'this.question = null', ''],
+    ['sync/messages', 'an answer can be given twice', 'this.question = null\n    this.target', 'this.target'],
     [
       'sync/messages',
       'a question to the next incarnation fails with the present one',
@@ -2020,9 +2020,16 @@ export const mutants = [
     [
       'sync/hold',
       'a body that fails keeps the lock',
-      'this.leave()\n      throw error\n    }\n    return result.done',
+      'return this.failed(error)\n    }\n    return result.done',
       'throw error\n    }\n    return result.done',
     ],
+    [
+      'sync/hold',
+      'the error of giving back twice replaces that of the body',
+      'if (isStop(error)) throw later',
+      'throw later',
+    ],
+    ['sync/hold', 'regions further in hang on one that was left', 'else this.unchain(fiber)', ''],
     ['sync/hold', 'a body that ends keeps the lock', 'result.done ? this.ended(result) : result', 'result'],
     [
       'sync/hold',
@@ -2050,7 +2057,13 @@ export const mutants = [
     [
       'sync/mutex',
       'those who wait are not told that the holder has died',
-      'cold.atEnd.add(this.orphaned)',
+      'cold.locks.add(this.orphaned)',
+      '',
+    ],
+    [
+      'core/tree',
+      'a lock left behind waits for the children of its fiber',
+      'if (!fiber.willRun) fiber.cold?.ranOut()\n',
       '',
     ],
     [
@@ -2068,7 +2081,7 @@ export const mutants = [
     [
       'sync/mutex',
       'a holder keeps every mutex it ever held',
-      'this.watched?.cold?.atEnd?.delete(this.orphaned)',
+      'this.watched?.cold?.locks?.delete(this.orphaned)',
       '',
     ],
     [
