@@ -217,17 +217,17 @@ describe('the mutex', () => {
   it('X2 a holder keeps nothing of a mutex that it has unlocked, nor of waiters that have left', () =>
     virtual(function* () {
       const mutex = new Mutex()
-      const atEnd = () => (Fiber.current as any).cold?.atEnd?.size ?? 0
+      const locks = () => (Fiber.current as any).cold?.locks?.size ?? 0
       yield* mutex.lock()
       const waiter = spin(() => mutex.synchronize(() => {}))
       yield* sleep(1)
-      assert.equal(atEnd(), 1)
+      assert.equal(locks(), 1)
       yield* waiter.stop()
-      assert.equal(atEnd(), 0)
+      assert.equal(locks(), 0)
       spin(() => mutex.synchronize(() => {}))
       yield* sleep(1)
       mutex.unlock()
-      assert.equal(atEnd(), 0)
+      assert.equal(locks(), 0)
       yield* Fiber.current.joinChildren()
     }))
 
