@@ -3,10 +3,8 @@
 import { checkBody, nameOf, type Result, type Returned } from './body.js'
 import { BadArgument, BadState, show } from './errors.js'
 import { Fiber } from './fiber.js'
-
 import { isForced, notInFiber } from './gate.js'
 import type { Op } from './op.js'
-
 import { checkGrace, checkName, checkOptions } from './options.js'
 import { FORCED } from './phase.js'
 import type { Region } from './region.js'
