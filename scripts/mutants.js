@@ -99,14 +99,14 @@ export const mutants = [
     [
       'core/spin',
       'a fiber that is forced may spin',
-      'if (parent._phase >= FORCED) {',
-      'if (parent._phase > FORCED) {',
+      'if (parent._phase >= FORCED && ',
+      'if (parent._phase > FORCED && ',
     ],
     [
       'core/spin',
       'a fiber that cleans up may not spin',
-      'if (parent._phase >= FORCED) {',
-      'if (parent._phase > 0) {',
+      'if (parent._phase >= FORCED && ',
+      'if (parent._phase > 0 && ',
     ],
   ),
   ...rule(
@@ -1055,8 +1055,8 @@ export const mutants = [
     [
       'sync/messages',
       'a question to the next incarnation fails with the present one',
-      'if (target.incarnation < this.incarnation) {',
-      'if (target.incarnation < 0) {',
+      'if (target.incarnation < this.incarnation && ',
+      'if (target.incarnation < 0 && ',
     ],
     ['sync/messages', 'a caller leaves its watch behind', 'this.target.cold?.atEnd?.delete(this.watch)', ''],
     [
@@ -1148,7 +1148,12 @@ export const mutants = [
       'if (false) {',
     ],
     ['core/tree', 'a held restart happens at once', 'restart === null || restart.isHeld', 'restart === null'],
-    ['core/tree', 'a held restart is forgotten at the death', ' && !fiber.cold.restart?.isHeld', ''],
+    [
+      'core/tree',
+      'a held restart is forgotten at the death',
+      'if (!cold.restart?.isHeld && !canReincarnate',
+      'if (!canReincarnate',
+    ],
     [
       'supervise/supervision',
       'messages for a child that waits for its restart are dropped',
@@ -1183,7 +1188,7 @@ export const mutants = [
     [
       'core/stop',
       'a stop of a child that waits for its restart is not noticed',
-      'if (restart.isHeld) fiber.parent?.cold?.supervisor?.childChanged(fiber)',
+      'fiber.parent?.cold?.supervisor?.childChanged(fiber)',
       '',
     ],
   ),
@@ -1627,8 +1632,8 @@ export const mutants = [
     [
       'interop/listen',
       'a listener stays when the next could not be added',
-      'remove()\n    throw error',
-      'throw error',
+      'remove()\n    } catch',
+      '} catch',
     ],
   ),
 
@@ -2368,7 +2373,7 @@ export const mutants = [
     [
       'interop/sources',
       'an item that comes while nobody waits is lost',
-      'this.kept = { item: result.value }',
+      'this.kept = { item: item as T }',
       'this.kept = null',
     ],
     ['interop/sources', 'leaving waits for ever', 'if (grace === Infinity) {', 'if (grace >= 0) {'],
@@ -2422,11 +2427,11 @@ export const mutants = [
   ),
   ...rule(
     'retry',
-    ['combine/retry', 'a stop is tried again', 'isStop(error) || unwindingRegion(host) !== null', 'false'],
+    ['combine/retry', 'a stop is tried again', 'isStop(error) || unwindingRegion(host) !== before', 'false'],
     [
       'combine/retry',
       'a cleanup that fails as it is stopped is tried again',
-      ' || unwindingRegion(host) !== null',
+      ' || unwindingRegion(host) !== before',
       '',
     ],
     ['combine/retry', 'one try too many', 'attempt >= times', 'attempt > times'],
