@@ -2460,12 +2460,7 @@ export const mutants = [
       'if (this.slots.size >= this.limit) return undefined',
       'if (this.slots.size > this.limit) return undefined',
     ],
-    [
-      'sync/hold',
-      'a resource is not given back when the body throws',
-      '} catch (error) {\n      this.leave()',
-      '} catch (error) {',
-    ],
+    ['sync/hold', 'a resource is not given back when the body throws', 'try {\n      this.leave()', 'try {'],
     ['sync/hold', 'an abandoned body keeps its resource', 'this.letGo(false)', ''],
     [
       'sync/lease',
