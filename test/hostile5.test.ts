@@ -196,6 +196,19 @@ describe('combinators', () => {
       assert.equal(tries, 3)
     }))
 
+  test('S41 a worker of forEach that is restarted in the middle of an item makes it fail, not wait for ever', () =>
+    virtual(function* () {
+      const host = Fiber.current
+      let isFirst = true
+      function* body() {
+        const worker = Fiber.current
+        if (isFirst) host.spin(() => void worker.restart())
+        isFirst = false
+        yield* sleep(5)
+      }
+      assert.equal(yield* endOf(forEach([1, 2, 3], body)), 'FiberStopped')
+    }))
+
   test('S60 what the body of forEach uses is let go when its item is done', () =>
     virtual(function* () {
       const log: string[] = []

@@ -117,7 +117,8 @@ class ForEach extends Team {
   }
 
   private get needsWorker(): boolean {
-    return this.free === 0 && !this.isEnded && this.alive < this.concurrency
+    // Below 0: one was restarted from outside in the middle of an item, and has taken the next.
+    return this.free <= 0 && !this.isEnded && this.alive < this.concurrency
   }
 
   protected judge(member: Member): void {

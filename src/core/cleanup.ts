@@ -114,12 +114,11 @@ export function endCleanups(fiber: Fiber): void {
   const cold = fiber.coldRecord()
   const { how, value, errors } = cold.cleaning as Cleaning
   cold.cleaning = null
-  const late = fiber.errors
-  fiber.errors = null
-  while (late !== null && late.size > 0) {
+  for (const late = fiber.errors; late !== null && late.size > 0; ) {
     const { error, fromChild } = late.shift()
     if (fromChild) errors.push(error)
   }
+  fiber.errors = null
   fiber.how = how
   fiber.value = value
   for (const error of errors) foldError(fiber, leaveBody(error, fiber))

@@ -49,10 +49,8 @@ export function cancelRestart(fiber: Fiber<any, any>, stop: Stop): void {
   const restart = fiber.cold?.restart
   if (restart == null) return
   ;(fiber.cold as Cold).restart = null
-  if (restart.isHeld) {
-    if (fiber._state === DEAD) endForGood(fiber)
-    fiber.parent?.cold?.supervisor?.childChanged(fiber)
-  }
+  if (restart.isHeld && fiber._state === DEAD) endForGood(fiber)
+  if (restart.isHeld) fiber.parent?.cold?.supervisor?.childChanged(fiber)
   if (fiber.stopSignal === restart.stop) restart.stop.become(stop)
 }
 

@@ -5,7 +5,7 @@
 // A fiber is dead when its body has ended and all its children are dead (S01).
 
 import { endCleanups, startCleanups } from './cleanup.js'
-import type { Cold, Restart } from './cold.js'
+import type { Restart } from './cold.js'
 import { debugging, floatingOps, lengthenStack, opSite } from './debug.js'
 import {
   carries,
@@ -184,10 +184,8 @@ function die(first: Fiber): void {
     if (fiber.cold !== null && startCleanups(fiber)) return
     if (debugging) reportFloating(fiber)
     if (tapped) emit('end', fiber)
-    if (fiber.cold !== null) {
-      forgetRestart(fiber.cold, fiber)
-      fiber.cold.ended(fiber.how, fiber.value)
-    }
+    forgetRestart(fiber)
+    fiber.cold?.ended(fiber.how, fiber.value)
     const owner: Owner | null = fiber.owner
     const reborn = fiber.cold !== null && canReincarnate(fiber, fiber.cold.restart)
     tellMonitors(fiber, reborn)
@@ -198,7 +196,7 @@ function die(first: Fiber): void {
     }
     fiber._state = DEAD
     fiber._phase = OVER
-    if (fiber.cold !== null) forgetRestart(fiber.cold, fiber)
+    forgetRestart(fiber)
     if (!fiber.cold?.raw) fiber.runtime.alive--
     unlink(fiber)
     const heard = tellObservers(fiber, owner === null ? heirOf(fiber) : owner.host)
@@ -309,8 +307,9 @@ function canReincarnate(fiber: Fiber, restart: Restart | null): boolean {
 }
 
 /** An error of the teardown cancels a restart (S41); of one that is held the supervisor decides. */
-function forgetRestart(cold: Cold, fiber: Fiber): void {
-  if (!cold.restart?.isHeld && !canReincarnate(fiber, cold.restart)) cold.restart = null
+function forgetRestart(fiber: Fiber): void {
+  const { cold } = fiber
+  if (cold !== null && !cold.restart?.isHeld && !canReincarnate(fiber, cold.restart)) cold.restart = null
 }
 
 /** S41: the same handle lives again, with a clean slate. */
