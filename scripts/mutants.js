@@ -1151,8 +1151,8 @@ export const mutants = [
     [
       'core/tree',
       'a held restart is forgotten at the death',
-      'if (!cold.restart?.isHeld && !canReincarnate',
-      'if (!canReincarnate',
+      'cold !== null && !cold.restart?.isHeld && !canReincarnate',
+      'cold !== null && !canReincarnate',
     ],
     [
       'supervise/supervision',
@@ -2413,7 +2413,7 @@ export const mutants = [
     ],
     ['combine/foreach', 'messages of an item reach the next', 'fiber._mailbox !== null || ', ''],
     ['combine/foreach', 'there is no limit', 'this.alive < this.concurrency', 'this.concurrency > 0'],
-    ['combine/foreach', 'workers are hired ahead of items', 'this.free === 0 && ', ''],
+    ['combine/foreach', 'workers are hired ahead of items', 'this.free <= 0 && ', ''],
     ['combine/foreach', 'what a body spun lives on', 'fiber.newest !== null || ', ''],
     ['combine/foreach', 'local values of an item reach the next', ' || fiber.cold !== null', ''],
     [
