@@ -269,7 +269,8 @@ function bubble(fiber: Fiber, owner: Owner | null): void {
 }
 
 /** Who hears of the end of a root: of a raw one whoever transferred to it last, if alive, else main (S62); of an out-of-band one main (S46). */
-export function heirOf({ cold, runtime }: Fiber<any, any>): Fiber | null {
+export function heirOf(fiber: Fiber<any, any>): Fiber | null {
+  const { cold, runtime } = fiber
   if (cold === null || !(cold.raw || cold.outOfBand)) return null
   const { raw, transferrer } = cold
   return raw && transferrer !== null && transferrer._phase < CLOSING ? transferrer : runtime.main

@@ -4,6 +4,8 @@
 //   open  ->  ended        an 'error' or the event named by `end` came; what is unread can still be read
 //         \->  closed       nobody wants any more
 
+// biome-ignore lint/suspicious/noTsIgnore: expected only in projects without the types of Node
+/** @ts-ignore: such a project has no emitters of Node either */
 import type { EventEmitter } from 'node:events'
 import {
   BadArgument,
