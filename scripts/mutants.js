@@ -1265,7 +1265,7 @@ export const mutants = [
       'core/mailbox',
       'messages sent after the restart go to the old incarnation',
       'restart != null ? restart.mailbox : (fiber._mailbox',
-      'restart === 0 ? restart.mailbox : (fiber._mailbox',
+      'restart != null && fiber.id < 0 ? restart.mailbox : (fiber._mailbox',
     ],
     [
       'core/fiber',
@@ -1564,7 +1564,7 @@ export const mutants = [
       'interop/until',
       'a promise that a stop kept from being waited for may reject unhandled',
       'leaveBehind(this.source).forget(this, 0, fiber)',
-      '',
+      'void 0',
     ],
     ['interop/until', 'discard is ignored', 'if (discard !== undefined) this.discard = discard', ''],
     [
@@ -1655,12 +1655,6 @@ export const mutants = [
     ['core/cleanup', 'an error of a cleanup is lost', 'failed(error)', ''],
     [
       'core/cleanup',
-      'a kill does not hurry cleanups',
-      'if (stop.deadline <= runtime.now()) force(this)',
-      'if (false) force(this)',
-    ],
-    [
-      'core/cleanup',
       'the deadline of a stop does not bound the cleanups of its fiber',
       'if (this.stop !== null) this.hurry(this.stop)',
       '',
@@ -1686,7 +1680,12 @@ export const mutants = [
         ],
       },
     ],
-    ['core/scope', 'a scope does not let go', 'if (this.cleanups !== null) {', 'if (false) {'],
+    [
+      'core/scope',
+      'a scope does not let go',
+      'if (this.cleanups !== null) {',
+      'if (this.cleanups !== null && this.cleanups.length < 0) {',
+    ],
   ),
   ...rule(
     'S61',
