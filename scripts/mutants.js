@@ -1147,9 +1147,14 @@ export const mutants = [
       'if (fiber.incarnation !== incarnation) {',
       'if (false) {',
     ],
-    ['core/tree', 'a held restart happens at once', 'restart === null || restart.isHeld', 'restart === null'],
     [
-      'core/tree',
+      'core/restart',
+      'a held restart happens at once',
+      'restart === null || restart.isHeld',
+      'restart === null',
+    ],
+    [
+      'core/restart',
       'a held restart is forgotten at the death',
       'cold !== null && !cold.restart?.isHeld && !canReincarnate',
       'cold !== null && !canReincarnate',
@@ -1254,11 +1259,11 @@ export const mutants = [
   // ---- restart
   ...rule(
     'S41',
-    ['core/tree', 'a restart does not count the incarnations', 'cold.incarnation++', ''],
+    ['core/restart', 'a restart does not count the incarnations', 'cold.incarnation++', ''],
     [
-      'core/fiber',
+      'core/restart',
       'the old incarnation still receives what was in its mailbox at the restart',
-      'if (this._mailbox !== mailbox) this._mailbox = null',
+      'if (fiber._mailbox !== mailbox) fiber._mailbox = null',
       '',
     ],
     [
@@ -1268,25 +1273,25 @@ export const mutants = [
       'restart != null && fiber.id < 0 ? restart.mailbox : (fiber._mailbox',
     ],
     [
-      'core/fiber',
+      'core/restart',
       'keepMailbox is ignored',
       '(options.keepMailbox && (',
       "(options.keepMailbox === ('' as any) && (",
     ],
     [
-      'core/tree',
+      'core/restart',
       'a restarted fiber keeps the locals it has set',
       'if (cold.born !== undefined) fiber.locals = cold.born',
       '',
     ],
     [
-      'core/tree',
+      'core/restart',
       'the arguments given to restart are ignored',
       'if (restart?.args !== undefined) fiber.args = restart.args',
       '',
     ],
     [
-      'core/tree',
+      'core/restart',
       'an error of the teardown does not cancel the restart',
       'fiber.how !== ERROR && !fiber.isAbandoned',
       '!fiber.isAbandoned',
@@ -1316,26 +1321,31 @@ export const mutants = [
       'tellMonitors(fiber, reborn)',
       'if (!reborn) tellMonitors(fiber, reborn)',
     ],
-    ['core/tree', 'a new incarnation has the tightened deadline of the old one', 'cold.tight = Infinity', ''],
     [
-      'core/tree',
+      'core/restart',
+      'a new incarnation has the tightened deadline of the old one',
+      'cold.tight = Infinity',
+      '',
+    ],
+    [
+      'core/restart',
       'a new incarnation has the swallows of the old one on its account',
       'cold.swallows = 0',
       '',
     ],
     [
-      'core/tree',
+      'core/restart',
       'a new incarnation has the reason for the end of the old one',
       'fiber.stopSignal = null',
       '',
     ],
     [
-      'core/fiber',
+      'core/restart',
       'a fiber can be restarted under a parent that is over',
-      'if (!this.owner.isOpen) throw',
-      'if (this.owner === null) throw',
+      'if (!fiber.owner.isOpen) throw',
+      'if (fiber.owner === null) throw',
     ],
-    ['core/tree', 'a new incarnation has the aborted signal of the old one', 'cold.controller = null', ''],
+    ['core/restart', 'a new incarnation has the aborted signal of the old one', 'cold.controller = null', ''],
   ),
 
   // ---- main and exit
@@ -1552,7 +1562,7 @@ export const mutants = [
       '',
     ],
     [
-      'core/tree',
+      'core/restart',
       'a fiber restarted under an aborted signal runs',
       'if (signal?.aborted) fiber',
       'if (signal?.aborted && fiber.id < 0) fiber',

@@ -26,7 +26,7 @@ const GROUPS = {
       'SuperviseUntil',
     ],
     'Time limits': ['moveOnAfter', 'cancelAfter', 'Timeout'],
-    'Stopping and cleanup': ['ensure', 'shield', 'isStop', 'Stop', 'StopOptions', 'Phase'],
+    'Stopping and cleanup': ['ensure', 'shield', 'isStop', 'Stop', 'StopOptions', 'RestartOptions', 'Phase'],
     Messages: [
       'receive',
       'tryReceive',

@@ -53,6 +53,7 @@ export {
   type Phase,
   PolyphonyError,
   type Report,
+  type RestartOptions,
   type Routine,
   type RunOptions,
   type RuntimeStats,

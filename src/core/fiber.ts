@@ -13,14 +13,14 @@ import { makeOutcome, type Outcome } from './outcome.js'
 import * as P from './phase.js'
 import { FiberRecord } from './record.js'
 import type { Region } from './region.js'
-import { Ring } from './ring.js'
+import { askRestart, type RestartOptions, revive } from './restart.js'
 import { baton } from './runqueue.js'
 import type { Runtime } from './runtime.js'
 import { inheritContext, type Spin, spinRoot, spinUnder, stopOnAbort } from './spin.js'
 import { cancelRestart, queueError, requestStop } from './stop.js'
 import { wake } from './suspend.js'
 import { emit, tapped } from './tap.js'
-import { childLeft, link, type Owner, reincarnate, stopChildren, unlink } from './tree.js'
+import { childLeft, link, type Owner, stopChildren, unlink } from './tree.js'
 
 /** What `monitor()` sends to the mailbox of its caller when the fiber ends. */
 export interface FiberEnd {
@@ -334,12 +334,10 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   }
 
   /** `restart` with options: `keepMailbox` hands the waiting messages to the new incarnation. */
-  restartWith(options: { args?: readonly unknown[]; keepMailbox?: boolean; grace?: number }): this {
-    this.askRestart(options, false)
+  restartWith(options: RestartOptions): this {
+    askRestart(this, options, false)
     if (this._state === P.DEAD) {
-      link(this, this.owner as Owner)
-      this.runtime.alive++
-      reincarnate(this)
+      revive(this)
       const signal = this.cold?.abortSignal
       if (signal != null) stopOnAbort(this, signal)
     }
@@ -348,35 +346,11 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** @internal Ends it, unless it is dead; it lives again when `restartWith` is called. A stop calls it off (S42). */
   holdRestart(options: { grace?: number } = {}): void {
-    this.askRestart(options, true)
+    askRestart(this, options, true)
   }
 
-  private askRestart(
-    options: { args?: readonly unknown[]; keepMailbox?: boolean; grace?: number },
-    isHeld: boolean,
-  ): void {
-    this.checkRestart()
-    checkOptions(options, ['args', 'keepMailbox', 'grace'], 'restartWith()')
-    const stop = this.makeStop(undefined, { grace: options.grace, reason: 'restart' }, 'restartWith()')
-    const mailbox =
-      (options.keepMailbox && (this.cold?.restart?.mailbox ?? this._mailbox)) || new Ring<unknown>()
-    if (this._mailbox !== mailbox) this._mailbox = null
-    const cold = this.coldRecord()
-    cold.restart = { args: options.args, mailbox, stop: cold.restart?.stop ?? stop, isHeld } // of two, the first tears it down
-    cold.mailbox?.changed()
-    if (this._state !== P.DEAD) requestStop(this, stop)
-  }
-
-  private checkRestart(): void {
-    const refuse = (why: string) => new BadState(`${this.path} cannot be restarted: ${why}`)
-    if (this.isMain || this.owner === null) {
-      throw refuse("it is the root of its tree. Restart a child, or run main's work in a child")
-    }
-    if (this.isAbandoned) throw refuse('it was abandoned and its generator may still hold resources')
-    if (!this.owner.isOpen) throw refuse('its parent is over')
-  }
-
-  private makeStop(value: unknown, options: StopOptions, where: string): Stop {
+  /** @internal */
+  makeStop(value: unknown, options: StopOptions, where: string): Stop {
     const { grace = this.grace } = checkOptions(options, ['grace', 'reason'], where)
     checkGrace(grace, where)
     const now = this.runtime.now()

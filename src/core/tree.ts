@@ -5,7 +5,6 @@
 // A fiber is dead when its body has ended and all its children are dead (S01).
 
 import { endCleanups, startCleanups } from './cleanup.js'
-import type { Restart } from './cold.js'
 import { debugging, floatingOps, lengthenStack, opSite } from './debug.js'
 import {
   carries,
@@ -20,19 +19,8 @@ import {
 import type { Fiber } from './fiber.js'
 import { describe, dropOp } from './op.js'
 import { makeOutcome } from './outcome.js'
-import {
-  CLOSING,
-  DEAD,
-  ERROR,
-  FORCED,
-  LIVE,
-  NONE,
-  OVER,
-  STOPPED,
-  UNWINDING,
-  VALUE,
-  WAITING,
-} from './phase.js'
+import { CLOSING, DEAD, ERROR, FORCED, OVER, STOPPED, UNWINDING, VALUE, WAITING } from './phase.js'
+import { canReincarnate, forgetRestart, reincarnate } from './restart.js'
 import type { Scope } from './scope.js'
 import { cancelRestart, queueError, requestStop } from './stop.js'
 import { emit, tapped } from './tap.js'
@@ -300,43 +288,6 @@ function tellMonitors(fiber: Fiber, isReborn: boolean): void {
     monitor.notify({ type: 'end', fiber, outcome })
     if (!isReborn) monitor.cold?.monitoring?.delete(fiber) // a watcher keeps no dead fiber alive (S04)
   }
-}
-
-function canReincarnate(fiber: Fiber, restart: Restart | null): boolean {
-  if (restart === null || restart.isHeld) return false
-  return fiber.how !== ERROR && !fiber.isAbandoned && fiber.owner?.isOpen === true
-}
-
-/** An error of the teardown cancels a restart (S41); of one that is held the supervisor decides. */
-function forgetRestart(fiber: Fiber): void {
-  const { cold } = fiber
-  if (cold !== null && !cold.restart?.isHeld && !canReincarnate(fiber, cold.restart)) cold.restart = null
-}
-
-/** S41: the same handle lives again, with a clean slate. */
-export function reincarnate(fiber: Fiber): void {
-  const cold = fiber.coldRecord()
-  const restart = cold.restart
-  if (restart?.args !== undefined) fiber.args = restart.args
-  if (restart != null) fiber._mailbox = restart.mailbox
-  cold.restart = null
-  cold.incarnation++
-  cold.tight = Infinity
-  cold.swallows = 0
-  cold.forcedYields = 0
-  cold.badYields = 0
-  if (cold.born !== undefined) fiber.locals = cold.born
-  cold.born = undefined
-  cold.controller = null
-  fiber.how = NONE
-  fiber.value = undefined
-  fiber.stopSignal = null
-  fiber._phase = LIVE
-  fiber.budget = fiber.runtime.freshBudget
-  fiber.runtime.push(fiber)
-  if (tapped) emit('restart', fiber)
-  const signal = cold.abortSignal
-  if (signal?.aborted) fiber.stop(undefined, { reason: signal.reason }) // S57: as if it had just been spun
 }
 
 function reportFloating(fiber: Fiber): void {
