@@ -90,7 +90,21 @@ const GROUPS = {
     Errors: ['errorFiber', 'suppressedErrors', 'ErrorLike', 'PolyphonyError'],
   },
   'polyphony/io': {
-    'Standard input': ['stdin', 'gets', 'Reader'],
+    'Standard input and output': ['stdin', 'gets'],
+    Streams: [
+      'Stream',
+      'Reader',
+      'Writer',
+      'StreamStats',
+      'LimitOptions',
+      'ReadLoopOptions',
+      'pipe',
+      'pair',
+      'Chunk',
+    ],
+    Sockets: ['connect', 'ConnectOptions', 'listen', 'ListenOptions', 'Server'],
+    Errors: ['IOError', 'StreamClosed', 'UnexpectedEnd', 'LimitExceeded'],
+    'Streams of your own': ['Channel', 'Receiver'],
   },
   'polyphony/testing': {
     'Time that jumps': ['virtual'],

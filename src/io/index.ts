@@ -1,4 +1,16 @@
-// Input and output. So far: standard input, line by line or chunk by chunk ('polyphony/io').
+// Input and output ('polyphony/io'): streams of bytes over standard input, sockets and memory.
 
-export type { Reader } from './reader.js'
+export type { Channel, Chunk, Receiver } from './channel.js'
+export { type ConnectOptions, connect } from './connect.js'
+export { IOError, LimitExceeded, StreamClosed, UnexpectedEnd } from './errors.js'
+export type { StreamStats } from './flow.js'
+export { pair, pipe } from './memory.js'
+export { type ListenOptions, listen, Server } from './server.js'
 export { gets, stdin } from './stdin.js'
+export {
+  type LimitOptions,
+  type Reader,
+  type ReadLoopOptions,
+  Stream,
+  type Writer,
+} from './stream.js'

@@ -1,7 +1,8 @@
 // Standard input. Importing this opens nothing: process.stdin is first touched by the first fiber that waits for it.
 
 import type { Op } from '../core/index.js'
-import { Reader } from './reader.js'
+import { NodeChannel } from './nodechannel.js'
+import { type Reader, Stream } from './stream.js'
 
 /**
  * What the program is given to read. In this example, the two lines `hello` and `world`.
@@ -22,7 +23,9 @@ import { Reader } from './reader.js'
  * undefined
  * ```
  */
-export const stdin = new Reader('stdin', () => process.stdin)
+export const stdin: Reader = new Stream(
+  (stream) => new NodeChannel('stdin', stream, { readable: () => process.stdin, isIdle: true }),
+)
 
 /**
  * The next line of standard input, without its end; `undefined` when there are no more. The same as `stdin.gets()`.

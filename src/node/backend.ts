@@ -6,7 +6,7 @@ import type { Backend, Context, Report, Runtime } from '../core/index.js'
 import { printReport } from './report.js'
 
 // As they are now: fake timers that a test installs later, and takes away again, must not stop this clock.
-const { clearInterval, clearTimeout, performance, setImmediate, setInterval, setTimeout } = globalThis
+const { clearTimeout, performance, setImmediate, setInterval, setTimeout } = globalThis
 const resolved = Promise.resolve()
 /** The context of no one: that of the import. */
 const outside = new AsyncResource('polyphony')
@@ -88,9 +88,11 @@ export class NodeBackend implements Backend {
     this.isRef = true
   }
 
+  /** The timer stays: where a wait follows a wait, as in a conversation, to make a new one each time would cost more. */
   hold(held: boolean): void {
-    if (held) this.keepAlive = setInterval(() => {}, A_LONG_TIME)
-    else if (this.keepAlive !== null) clearInterval(this.keepAlive)
+    if (this.keepAlive === null) this.keepAlive = setInterval(() => {}, A_LONG_TIME)
+    if (held) this.keepAlive.ref()
+    else this.keepAlive.unref()
   }
 
   report(report: Report): void {

@@ -19,11 +19,16 @@ import {
 } from '../core/index.js'
 import { formatTrees, viewTrees } from '../view/index.js'
 
+// As they are now: fake timers that a test installs later must not stop this.
+const { clearInterval, setInterval } = globalThis
+const A_LONG_TIME = 2 ** 31 - 1
+
 class VirtualBackend implements Backend {
   time = 0
   readonly reports: Report[] = []
   /** Called when something from outside made a fiber runnable while nobody drove the world. */
   onWake: (() => void) | null = null
+  private keepAlive: ReturnType<typeof setInterval> | undefined
 
   now(): number {
     return this.time
@@ -33,7 +38,11 @@ class VirtualBackend implements Backend {
   }
   yieldTurn(): void {}
   rest(): void {}
-  hold(): void {}
+  /** A wait for the outside: the process must not end before its answer has come. */
+  hold(held: boolean): void {
+    clearInterval(this.keepAlive)
+    if (held) this.keepAlive = setInterval(() => {}, A_LONG_TIME)
+  }
   report(report: Report): void {
     this.reports.push(report)
   }

@@ -1,0 +1,98 @@
+// What can go wrong with the outside world, in sentences. System errors keep their code (ECONNREFUSED, ENOENT, EPIPE);
+// each wait that fails gets an error of its own, so that its stack and its fiber are those of the `yield*` that asked.
+
+import { getSystemErrorMap } from 'node:util'
+import { PolyphonyError } from '../core/index.js'
+
+/**
+ * The system refused something: `code` is its own word for it, such as `ECONNREFUSED` or `ENOENT`. The message names the
+ * peer or the path; `cause` is Node's error.
+ *
+ * ```ts
+ * try {
+ *   yield* connect({ path: '/no/such/socket' })
+ * } catch (error) {
+ *   if (error instanceof IOError) console.log(error.code) // ENOENT
+ *   console.log(`${error}`) // IOError: connect(/no/such/socket) failed: no such file or directory (ENOENT)
+ * }
+ * ```
+ */
+export class IOError extends PolyphonyError {
+  /** The system's word for it. */
+  override readonly code: string
+  /** The system call that failed, if Node told. */
+  readonly syscall: string | undefined
+
+  constructor(message: string, cause: unknown) {
+    super(message, { cause })
+    const { code, syscall } = (cause ?? {}) as NodeJS.ErrnoException
+    this.code = typeof code === 'string' ? code : 'IO'
+    this.syscall = syscall
+  }
+}
+
+/**
+ * A stream was used after it was closed, or closed while somebody waited for it.
+ *
+ * ```ts
+ * const stream = pipe()
+ * yield* stream.close()
+ * try {
+ *   yield* stream.write('hello')
+ * } catch (error) {
+ *   console.log(`${error}`) // StreamClosed: pipe.write() came too late: the stream is closed
+ * }
+ * ```
+ */
+export class StreamClosed extends PolyphonyError {
+  override readonly code = 'STREAM_CLOSED'
+}
+
+/**
+ * A stream ended in the middle of what was asked for. What had come is still there to be read.
+ *
+ * ```ts
+ * const stream = pipe()
+ * yield* stream.end('abc')
+ * try {
+ *   yield* stream.readExactly(5)
+ * } catch (error) {
+ *   console.log((error as Error).message) // pipe.readExactly(5): the stream ended after 3 bytes
+ * }
+ * console.log(`${yield* stream.read()}`) // abc
+ * ```
+ */
+export class UnexpectedEnd extends PolyphonyError {
+  override readonly code = 'UNEXPECTED_END'
+}
+
+/**
+ * More came than was allowed for: a line over its limit, more bytes than `readAll` may take. What came is still there to
+ * be read.
+ *
+ * ```ts
+ * const stream = pipe()
+ * yield* stream.write('a long line\n')
+ * try {
+ *   yield* stream.gets({ limit: 4 })
+ * } catch (error) {
+ *   console.log(error instanceof LimitExceeded, (error as LimitExceeded).code) // true LIMIT_EXCEEDED
+ * }
+ * ```
+ */
+export class LimitExceeded extends PolyphonyError {
+  override readonly code = 'LIMIT_EXCEEDED'
+}
+
+/** An error of Node's as ours. `what` says what was tried, with the peer or the path: `connect(localhost:80)`. */
+export function ioError(cause: unknown, what: string): IOError {
+  return new IOError(`${what} failed: ${reasonOf(cause)}`, cause)
+}
+
+/** In words, with the code: 'connection refused (ECONNREFUSED)'. */
+export function reasonOf(cause: unknown): string {
+  const { code, errno, message } = (cause ?? {}) as NodeJS.ErrnoException
+  const words = typeof errno === 'number' ? getSystemErrorMap().get(errno)?.[1] : undefined
+  const text = words ?? message ?? String(cause)
+  return code === undefined || text.includes(code) ? text : `${text} (${code})`
+}

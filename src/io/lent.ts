@@ -1,0 +1,31 @@
+// Buffers that are lent to the bodies of loops and come back, so that a loop allocates nothing for a chunk.
+// One whose body was cut does not come back: somebody may still hold it, such as a write that is underway.
+
+const SIZE = 64 * 1024
+/** How many wait here for the next; more are left to the garbage. */
+const KEPT = 64
+
+/** A buffer and the last view of it: chunks of a protocol are often equally long. */
+export class Lent {
+  private readonly memory = Buffer.allocUnsafeSlow(SIZE)
+  private view = this.memory
+
+  /** The bytes, here. */
+  hold(bytes: Buffer): Buffer {
+    const { length } = bytes
+    if (this.view.length !== length) this.view = this.memory.subarray(0, length)
+    this.view.set(bytes)
+    return this.view
+  }
+}
+
+const free: Lent[] = []
+
+/** A buffer for these bytes, or null if they are too many: then they need one of their own. */
+export function lend(bytes: Buffer): Lent | null {
+  return bytes.length > SIZE ? null : (free.pop() ?? new Lent())
+}
+
+export function giveBack(lent: Lent): void {
+  if (free.length < KEPT) free.push(lent)
+}

@@ -1,0 +1,43 @@
+// readLoop: a body for each chunk, as it comes. The chunk is lent: it is valid until the body has ended.
+
+import { type Fiber, type Op, type Routine, runBody, settle } from '../core/index.js'
+import type { Flow } from './flow.js'
+import type { Intake } from './intake.js'
+import { giveBack, type Lent, lend } from './lent.js'
+import { copyOf, MORE, Taking } from './reading.js'
+
+/** The next chunk, in a buffer that is lent if it can be. */
+class Borrow extends Taking<Buffer | undefined> {
+  lent: Lent | null = null
+
+  take(intake: Intake, isEnded: boolean): Buffer | undefined | typeof MORE {
+    return intake.chunk(this.max) ?? (isEnded ? undefined : MORE)
+  }
+
+  override receive(fiber: Fiber, bytes: Buffer, isOwned: boolean): void {
+    this.lent = isOwned ? null : lend(bytes)
+    if (this.lent !== null) settle(fiber, this, this.lent.hold(bytes))
+    else settle(fiber, this, isOwned ? bytes : copyOf(bytes))
+  }
+
+  describe(): string {
+    return `${this.stream.name}.readLoop()`
+  }
+}
+
+export function* readLoop(
+  stream: Flow,
+  body: (chunk: Buffer) => Op<unknown> | unknown,
+  max: number,
+): Routine<void> {
+  const next = new Borrow(stream, max)
+  for (let chunk: Buffer | undefined; (chunk = yield* next) !== undefined; ) {
+    const { lent } = next
+    next.lent = null
+    const returned = body(chunk)
+    const result =
+      typeof returned === 'object' && returned !== null ? yield* runBody(() => returned) : returned
+    if (lent !== null) giveBack(lent)
+    if (result === false) return
+  }
+}
