@@ -130,6 +130,7 @@ export class World {
   }
 
   close(): void {
+    this.backend.hold(false)
     this.runtime.close()
   }
 }
