@@ -48,7 +48,7 @@ export class Shutdown implements Listener {
       say(`${signal}: stopping, ${patience(main)}${hint(signal)}`)
       main.stop(undefined, { reason: signal })
     } else if (phase === STOPPING) {
-      say(`${signal} again: cleanup may not wait any more; once more exits at once`)
+      say(`${signal}: cleanup may not wait any more; once more exits at once`)
       for (const root of [...main.runtime.roots]) root.kill()
     } else process.exit(codeOf(signal))
   }

@@ -5,6 +5,7 @@ import {
   baton,
   checkBody,
   Fiber,
+  type Op,
   type Returned,
   type Routine,
   type Runtime,
@@ -42,7 +43,10 @@ class Trap implements Listener {
 
   heard(): void {
     const fiber = spinRoot(this.runtime, takeCall, { name: `trap ${this.signal}`, outOfBand: true }, 'trap()')
-    callsOf(this.runtime).push({ trap: this, fiber })
+    const calls = callsOf(this.runtime)
+    calls.push(this)
+    fresh.add(fiber)
+    atEnd(fiber, () => fresh.delete(fiber) && calls.pop()) // killed before it began
   }
 
   /** Runs in the fiber of one call. */
@@ -74,32 +78,28 @@ const traps = new Set<Trap>()
 /** Which trap a fiber is the handler of. */
 const runs = new WeakMap<Fiber, Trap>()
 
-/** What has been heard and not been begun, in order, and the fibers that were made for it. */
-interface Call {
-  readonly trap: Trap
-  readonly fiber: Fiber
-}
-const calls = new WeakMap<Runtime, Call[]>()
+/** Fibers of handlers that have not begun, as many as there are calls. */
+const fresh = new WeakSet<Fiber>()
+/** What has been heard and not been begun, in order. */
+const callsByRuntime = new WeakMap<Runtime, Trap[]>()
 
-function callsOf(runtime: Runtime): Call[] {
-  let list = calls.get(runtime)
-  if (list === undefined) calls.set(runtime, (list = []))
-  return list
+function callsOf(runtime: Runtime): Trap[] {
+  let calls = callsByRuntime.get(runtime)
+  if (calls === undefined) callsByRuntime.set(runtime, (calls = []))
+  return calls
 }
 
 /**
  * The body of every handler's fiber. Each goes to the head of the queue, so of two signals that come together the later
  * one would be handled first. But before they begin the fibers are all alike: the first to begin takes the first call.
  */
-function* takeCall(): Routine<void> {
+function takeCall(): Op<void> {
   const fiber = Fiber.current
-  const list = callsOf(fiber.runtime)
-  while (list[0]?.fiber.state === 'dead') list.shift() // killed before it began
-  const call = list.shift()
-  if (call !== undefined) yield* call.trap.handle(fiber)
+  fresh.delete(fiber)
+  return (callsOf(fiber.runtime).shift() as Trap).handle(fiber)
 }
 
-function atEnd(fiber: Fiber, tell: () => void): void {
+function atEnd(fiber: Fiber, tell: () => unknown): void {
   const cold = fiber.coldRecord()
   cold.atEnd ??= new Set()
   cold.atEnd.add(tell)
