@@ -13,7 +13,8 @@ import { ECHO_MS, isEchoing, isTaken, type Listener, listen, unlisten } from './
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 const OPEN = 0
-const STOPPING = 1 // and then KILLING
+const STOPPING = 1
+const KILLING = 2
 
 /** The exit code that shells give a program that was ended by a signal. */
 function codeOf(signal: string): number {
@@ -42,12 +43,13 @@ export class Shutdown implements Listener {
     if (main.state === 'dead') process.exit() // it was asked for, and something lingers
     if (phase !== OPEN && signal !== 'SIGINT') return // SIGTERM again changes nothing
     this.at = now
-    this.phase++
     if (phase === OPEN) {
+      this.phase = STOPPING
       this.signal = signal
       say(`${signal}: stopping, ${patience(main)}${hint(signal)}`)
       main.stop(undefined, { reason: signal })
     } else if (phase === STOPPING) {
+      this.phase = KILLING
       say(`${signal}: cleanup may not wait any more; once more exits at once`)
       for (const root of [...main.runtime.roots]) root.kill()
     } else process.exit(codeOf(signal))

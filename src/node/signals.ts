@@ -16,8 +16,11 @@ export const ECHO_MS = 300
 /**
  * The name of a signal as it is given back, whatever way it was asked for: `SignalName<'int'>` is `'SIGINT'`.
  */
-export type SignalName<S extends string = string> =
-  Uppercase<S> extends `SIG${string}` ? Uppercase<S> : `SIG${Uppercase<S>}`
+export type SignalName<S extends string = string> = S extends string
+  ? Uppercase<S> extends `SIG${string}`
+    ? Uppercase<S>
+    : `SIG${Uppercase<S>}`
+  : never
 
 /** Somebody who wants to hear of a signal. */
 export interface Listener {

@@ -290,6 +290,18 @@ describe('the live tree on a signal', { concurrency: 2 }, () => {
     assert.equal(code, 130)
   })
 
+  test('S48 it listens beside the others: main acts on that signal all the same', async () => {
+    const child = spawn(process.execPath, [file, 'tree'], {
+      env: { PATH: process.env.PATH, POLYPHONY_TREE_SIGNAL: 'SIGTERM' },
+      timeout: 20_000,
+      killSignal: 'SIGKILL',
+    })
+    child.stdout.once('data', () => child.kill('SIGTERM'))
+    const { code, stderr } = await ended(child)
+    assert.match(stderr, /inbox {2}waiting for receive\(\)\npolyphony: SIGTERM: stopping/)
+    assert.equal(code, 143)
+  })
+
   test('S64 it holds nothing: a bare suspend() in main still returns, and the process ends', async () => {
     const { code, stdout, stderr } = await send('tree-holds-nothing')
     assert.deepEqual([code, stdout, stderr], [0, lines('1 1 1 1', '0 0 0 0'), ''])

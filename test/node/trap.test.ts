@@ -143,6 +143,18 @@ describe('trap', () => {
       assert.deepEqual(log, ['handled'])
     }))
 
+  test('S46 a handler that is killed before it began takes its signal with it, and no other', () =>
+    virtual(function* () {
+      const log: string[] = []
+      for (const name of ['USR2', 'HUP'] as const) trap(name, (signal) => log.push(signal))
+      play('SIGUSR2')
+      for (const root of (Fiber.current as any).runtime.roots) if (!root.isMain) root.kill()
+      yield* snooze()
+      play('SIGHUP')
+      yield* snooze()
+      assert.deepEqual(log, ['SIGHUP'])
+    }))
+
   test('S48 a trap set by a handler belongs to the fiber that the handler works for', () =>
     virtual(function* () {
       const before = listeners()
