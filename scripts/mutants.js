@@ -1501,8 +1501,8 @@ export const mutants = [
     [
       'node/treedump',
       'the tree dump turns main off',
-      "listen(this.signal, this, 'onlookers')",
-      "listen(this.signal, this, 'takers')",
+      ") listen(this.signal, this, 'onlookers')",
+      ") listen(this.signal, this, 'takers')",
       SIGNALS,
     ],
     ['node/main', 'the tree dump listens after main', 'treeDump.close()', '', SIGNALS],
