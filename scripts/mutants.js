@@ -28,6 +28,7 @@ export function breakSource({ rule: name, breaks, file, edits }, source) {
 }
 
 const PROGRAMS = { also: ['programs'] }
+const SIGNALS = { also: ['node/signals'] }
 
 /** @type {{ rule: string, breaks: string, file: string, edits: [string, string][], also: string[] }[]} */
 export const mutants = [
@@ -1351,12 +1352,21 @@ export const mutants = [
   // ---- main and exit
   ...rule(
     'S45',
+    ['node/main', 'the code given to exit is ignored', 'requested ?? signals.code', 'signals.code', PROGRAMS],
+    ['node/main', 'a signal leaves the exit code as it is', '?? signals.code ??', '??', SIGNALS],
     [
       'node/main',
-      'the code given to exit is ignored',
-      'requested ?? process.exitCode ?? 0',
-      'process.exitCode ?? 0',
-      PROGRAMS,
+      'a signal outweighs exit(n)',
+      'requested ?? signals.code ??',
+      'signals.code ?? requested ??',
+      SIGNALS,
+    ],
+    [
+      'node/shutdown',
+      'every signal exits with 130',
+      '128 + constants.signals[signal as keyof typeof constants.signals]',
+      '130',
+      SIGNALS,
     ],
     [
       'node/main',
@@ -1393,6 +1403,109 @@ export const mutants = [
       '!(cold.raw || cold.outOfBand)) return null',
       '!cold.raw) return null',
     ],
+    [
+      'node/trap',
+      'of two signals that come together the later one is handled first',
+      '(callsOf(fiber.runtime).shift() as Trap)',
+      '(callsOf(fiber.runtime).pop() as Trap)',
+    ],
+    ['node/trap', 'a handler waits for its turn', ', outOfBand: true }', ' }'],
+    [
+      'node/trap',
+      'the handler of one that was killed before it began runs in its place',
+      'fresh.delete(fiber) && calls.pop()',
+      'fresh.delete(fiber)',
+    ],
+  ),
+  ...rule(
+    'S47',
+    [
+      'node/signals',
+      'main acts although a trap is set',
+      'const hearers = isTaken ? takers : ',
+      'const hearers = isTaken ? [...takers, ...main] : ',
+      SIGNALS,
+    ],
+    [
+      'node/signals',
+      'main takes the echo of a trapped signal for another',
+      'this.isEcho() ? [] : main',
+      'main',
+      SIGNALS,
+    ],
+    ['node/shutdown', 'an echo counts', 'now - this.at <= ECHO_MS', 'now < this.at', SIGNALS],
+    ['node/shutdown', 'a second SIGINT changes nothing', 'root.kill()', 'root', SIGNALS],
+    [
+      'node/shutdown',
+      'a second SIGINT kills main only',
+      'for (const root of [...main.runtime.roots]) root.kill()',
+      'main.kill()',
+      SIGNALS,
+    ],
+    [
+      'node/shutdown',
+      'SIGTERM again kills',
+      "&& signal !== 'SIGINT') return",
+      '&& signal === "") return',
+      SIGNALS,
+    ],
+    [
+      'node/shutdown',
+      'the reason is lost',
+      'main.stop(undefined, { reason: signal })',
+      'main.stop()',
+      SIGNALS,
+    ],
+    ['node/shutdown', 'nobody is told', 'writeSync(2, ', 'String(', SIGNALS],
+    ['node/shutdown', 'SIGHUP is not for main', "'SIGTERM', 'SIGHUP'] as", "'SIGTERM'] as", SIGNALS],
+    [
+      'node/shutdown',
+      'an echo after the end cuts off output',
+      'if (this.phase === OPEN && !SIGNALS.some(isEchoing)) this.close()',
+      'this.close()',
+      SIGNALS,
+    ],
+    ['node/signals', 'the name of a signal is case-sensitive', 'name.toUpperCase()', 'name'],
+    ['node/signals', 'SIGUSR1 can be trapped', "SIGUSR1: '", "SIGUSR3: '"],
+  ),
+  ...rule(
+    'S48',
+    ['node/signals', 'listeners stay', 'process.off(signal, line.ring)', 'void line'],
+    ['node/signals', 'every listener adds one to the process', 'if (line.isIdle) process.on', 'process.on'],
+    ['node/trap', 'a trap outlives its fiber', 'if (owner !== null) atEnd(owner, this.ownerEnded)', ''],
+    [
+      'node/trap',
+      'handlers outlive the owner of their trap',
+      '[...this.handlers]) fiber.stop(undefined, { reason })',
+      '[]) this.handlers.delete(fiber)',
+    ],
+    [
+      'node/trap',
+      'a trap set by a handler goes with the handler',
+      "trap === undefined || trap.owner?.state === 'dead' ? fiber : trap.owner",
+      'trap === undefined ? fiber : fiber',
+    ],
+    [
+      'node/trap',
+      'traps that belong to nobody stay after main',
+      'if (trap.owner === null) trap.ownerEnded()',
+      'void trap',
+      SIGNALS,
+    ],
+    [
+      'node/awaitsignal',
+      'a wait that is over still listens',
+      "unlisten(signal, this, 'takers')",
+      'void signal',
+    ],
+    [
+      'node/treedump',
+      'the tree dump turns main off',
+      ") listen(this.signal, this, 'onlookers')",
+      ") listen(this.signal, this, 'takers')",
+      SIGNALS,
+    ],
+    ['node/main', 'the tree dump listens after main', 'treeDump.close()', '', SIGNALS],
   ),
 
   // ---- fairness
@@ -1758,6 +1871,19 @@ export const mutants = [
   ...rule(
     'S64',
     ['time/sleep', 'sleep() does not hold the process', 'fiber.runtime.hold()', '', PROGRAMS],
+    [
+      'node/signals',
+      'whoever waits for a signal does not hold the process',
+      'if (held) runtime.hold()\n  else runtime.release()',
+      '',
+      SIGNALS,
+    ],
+    [
+      'node/signals',
+      'a world where a signal is waited for is at its end',
+      'runtime.external += held ? 1 : -1',
+      '',
+    ],
     [
       'time/sleep',
       'a sleep() that was stopped still holds the process',

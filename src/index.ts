@@ -8,7 +8,7 @@
 //   interop/  promises, callbacks, events, async iterables, streams, disposables, async context
 //   combine/  all, allSettled, race, any, forEach, retry
 //   supervise/ children that are watched over: strategies, restarts, intensity
-//   node/     the backend on Node's event loop; main, run, exit codes, reports
+//   node/     the backend on Node's event loop; main, run, exit codes, signals, reports
 //   io/       standard input ('polyphony/io')
 //   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
 //
@@ -98,14 +98,18 @@ export {
   use,
 } from './interop/index.js'
 export {
+  awaitSignal,
   exit,
   fiberTree,
+  type MainOptions,
   main,
   printTree,
   type Running,
   run,
   runtimeStats,
+  type SignalName,
   toAsyncIterable,
+  trap,
 } from './node/index.js'
 export {
   type ChildSpec,

@@ -20,6 +20,8 @@ interface Run {
   /** What depends on the clock, as [pattern, replacement]. */
   settled?: [RegExp, string][]
   code?: number
+  /** Nothing, unless it says so. */
+  stderr?: string
 }
 
 const TIME: [RegExp, string] = [/\d\d:\d\d:\d\d/g, 'now']
@@ -218,15 +220,59 @@ const runs: Run[] = [
       'Your colour: gets was cancelled',
     ],
   },
+  {
+    name: 'rescue-ctrl-c',
+    typed: [{ seen: 'wakes me up', signal: 'SIGINT' }],
+    printed: [
+      'going to sleep... (Ctrl-C wakes me up)',
+      'got SIGINT, waking up',
+      'kitchen: lights out (SIGINT)',
+      'pantry: lights out (SIGINT)',
+    ],
+    code: 130,
+    stderr: 'polyphony: SIGINT: stopping, cleanup has up to 5 s; Ctrl-C again cuts it short\n',
+  },
+  {
+    name: 'await-signal',
+    args: ['10'],
+    typed: [{ seen: 'page 2', signal: 'SIGTERM' }],
+    printed: ['page 1', 'page 2', 'got SIGTERM, quitting', 'nobody objects'],
+    settled: [[/page ([3-9]|\d\d+)\n/g, '']], // as many more as pass until the signal is noticed
+  },
+  {
+    name: 'signal-watcher',
+    typed: [
+      { seen: 'app 1 is up', signal: 'SIGHUP' },
+      { seen: 'app 2 is up', signal: 'SIGHUP' },
+      { seen: 'app 3 is up', signal: 'SIGTERM' },
+    ],
+    printed: [
+      'process n',
+      'app 1 is up',
+      ...[1, 2].flatMap((n) => ['watcher: SIGHUP', `app ${n} is down`, `app ${n + 1} is up`]),
+      'watcher: SIGTERM',
+      'app 3 is down',
+      'good bye',
+    ],
+    settled: [[/process \d+/, 'process n']],
+  },
+  {
+    name: 'signal-watcher',
+    args: ['(Ctrl-C)'],
+    typed: [{ seen: 'app 1 is up', signal: 'SIGINT' }],
+    printed: ['process n', 'app 1 is up', 'watcher: SIGINT'],
+    settled: [[/process \d+/, 'process n']],
+    code: 130,
+  },
 ]
 
 describe('the examples print what they promise', { concurrency: 2 }, () => {
-  for (const { name, args = [], typed = [], printed, settled = [], code = 0 } of runs) {
+  for (const { name, args = [], typed = [], printed, settled = [], code = 0, stderr = '' } of runs) {
     test([name, ...args].join(' '), async () => {
       const ended = await talk(built(name), args, typed)
       const text = settled.reduce((all, [pattern, by]) => all.replace(pattern, by), ended.stdout)
       assert.deepEqual(text.split('\n'), [...printed, ''])
-      assert.deepEqual([ended.code, ended.stderr], [code, ''])
+      assert.deepEqual([ended.code, ended.stderr], [code, stderr])
     })
   }
 })

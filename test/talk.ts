@@ -3,10 +3,11 @@
 import { type StdioPipe, spawn } from 'node:child_process'
 import type { Ended } from './helpers.js'
 
-/** Once all of `seen` has been printed since the last line typed: type `write`; without it, end the input. */
+/** Once all of `seen` has been printed since the last line: type `write`, or send `signal`; without either, end the input. */
 export interface Line {
   seen: string
   write?: string
+  signal?: NodeJS.Signals
 }
 
 /**
@@ -35,7 +36,8 @@ export function talk(
       if (at < 0) return
       heard = at + line.seen.length
       rest.shift()
-      if (line.write === undefined) child.stdin?.end()
+      if (line.signal !== undefined) child.kill(line.signal)
+      else if (line.write === undefined) child.stdin?.end()
       else child.stdin?.write(line.write)
     }
   }

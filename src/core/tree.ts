@@ -248,7 +248,7 @@ function bubble(fiber: Fiber, owner: Owner | null): void {
   if (fiber.isIsolated) {
     reportUnobserved(fiber, 'nobody was awaiting it') // S29
   } else if (receiver === null || receiver._phase === OVER) {
-    if (fiber.cold?.raw || fiber.cold?.outOfBand) reportUnobserved(fiber, 'main is over')
+    if (fiber.cold?.raw || fiber.cold?.outOfBand) reportUnobserved(fiber, 'there is no main to tell')
   } else if (markReceived(error, receiver.host)) {
     if (isScope(receiver)) receiver.childFailed(error)
     else if (receiver._phase === CLOSING) foldError(receiver, error)

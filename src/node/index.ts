@@ -1,5 +1,8 @@
-// Node: the real backend, main() and run().
+// Node: the real backend, main() and run(), signals.
 
+export { awaitSignal } from './awaitsignal.js'
 export { toAsyncIterable } from './iterable.js'
-export { exit, main } from './main.js'
+export { exit, type MainOptions, main } from './main.js'
 export { fiberTree, printTree, type Running, run, runtimeStats } from './run.js'
+export type { SignalName } from './signals.js'
+export { trap } from './trap.js'

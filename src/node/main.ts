@@ -1,8 +1,12 @@
-// main: a program that owns its process. Runs the main fiber, then sets the exit code and lets the loop drain (S45).
+// main: a program that owns its process. Runs the main fiber, acts on signals (S47), then sets the exit code and lets the
+// loop drain (S45).
 
 import { BadArgument, BadState, checkOptions, type Returned, show } from '../core/index.js'
 import { formatError } from './report.js'
 import { nodeRuntime, startRoot } from './run.js'
+import { Shutdown } from './shutdown.js'
+import { dropTraps } from './trap.js'
+import { TreeDump } from './treedump.js'
 
 const DEADLOCK_CODE = 13
 /** How long handles may keep the process after main is dead. */
@@ -12,11 +16,26 @@ const LINGER_MS = 1000
 let requested: number | undefined
 /** The watch over a main that is over. */
 let lingering: NodeJS.Timeout | undefined
+/** What main does about signals. */
+let shutdown: Shutdown | undefined
+
+/** What `main` may be told. */
+export interface MainOptions {
+  /** Every fiber carries the async context of its spin, for loggers and OpenTelemetry (S56). */
+  context?: boolean
+  /** Milliseconds that all cleanup may wait when the program is stopped, by a signal or `exit`; default: 5,000 (S18). */
+  grace?: number
+  /**
+   * A signal that prints the live tree on stderr, such as `'SIGUSR2'`; the environment variable
+   * `POLYPHONY_TREE_SIGNAL` says so from outside. Default: none does (S48).
+   */
+  treeOn?: string
+}
 
 /**
  * Runs a program. When the body is over its children are stopped, and the process ends with code 0; with 1 after an
  * uncaught error, which is printed with the path of its fiber; with 13 when no fiber can ever go on (S30, S33, S45).
- * With `{ context: true }` every fiber carries the async context of its spin, for loggers and OpenTelemetry (S56).
+ * Ctrl-C, SIGTERM and SIGHUP stop it in order: cleanup runs, and the code is 130, 143 or 129 (S47).
  *
  * ```ts
  * import { main, sleep, spin } from 'polyphony'
@@ -34,13 +53,14 @@ let lingering: NodeJS.Timeout | undefined
  * hello from a fiber
  * ```
  */
-export function main<R>(body: () => Returned<R>, options: { context?: boolean } = {}): void {
-  checkOptions(options, ['context'], 'main()')
+export function main<R>(body: () => Returned<R>, options: MainOptions = {}): void {
+  const { treeOn, ...rootOptions } = checkOptions(options, ['context', 'grace', 'treeOn'], 'main()')
   const runtime = nodeRuntime()
   if (runtime.main !== null) {
     throw new BadState('main() runs already; a process has one. Use spin() for a child, or run() beside it.')
   }
-  const fiber = startRoot(body, { name: 'main', ...options }, 'main()', {
+  const treeDump = new TreeDump(treeOn)
+  const fiber = startRoot(body, { name: 'main', ...rootOptions }, 'main()', {
     deadlocked(error) {
       printError(error)
       process.exitCode = DEADLOCK_CODE
@@ -50,12 +70,18 @@ export function main<R>(body: () => Returned<R>, options: { context?: boolean } 
       if (outcome.type === 'error') {
         printError(outcome.error)
         process.exitCode = 1
-      } else process.exitCode = requested ?? process.exitCode ?? 0
+      } else process.exitCode = requested ?? signals.code ?? process.exitCode ?? 0
+      signals.ended()
+      treeDump.close()
+      dropTraps()
       lingering = setTimeout(endLingering, LINGER_MS).unref()
     },
   })
   requested = undefined
   clearTimeout(lingering)
+  shutdown?.close()
+  const signals = (shutdown = new Shutdown(fiber))
+  treeDump.open()
   runtime.main = fiber
 }
 

@@ -3,6 +3,7 @@
 
 import {
   all,
+  awaitSignal,
   call,
   Fiber,
   Mutex,
@@ -16,6 +17,7 @@ import {
   sleep,
   spin,
   supervise,
+  trap,
   until,
 } from 'polyphony'
 import { explore, sequence, virtual } from 'polyphony/testing'
@@ -157,6 +159,10 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => run(() => 1, { context: 'yes' } as any),
   () => new Semaphore(0),
   () => new Queue({ size: 5 } as any),
+  () => trap('KILL', () => {}),
+  () => trap('USR1', () => {}),
+  () => trap('INTERRUPT', () => {}),
+  () => (awaitSignal as () => unknown)(),
 ]
 
 function fails() {
