@@ -149,9 +149,7 @@ export class Stream extends Flow {
   /** Sends if there is room, and never waits. False: there is none, and nothing was sent. */
   tryWrite(...chunks: Chunk[]): boolean {
     checkChunks(chunks, this, 'tryWrite')
-    if (!this.hasRoom) return false
-    this.send(chunks, 'tryWrite')
-    return true
+    return this.trySend(chunks, 'tryWrite')
   }
 
   /** Sends these chunks and then the end; goes on when all is sent. Reading goes on as before. */
