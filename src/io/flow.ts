@@ -12,10 +12,11 @@
 // A tap listener may call anything here, in the middle of anything (S70): whoever is answered is out of the line before, and
 // after each answer nothing is taken for granted.
 
-import { type BaseOp, type Fiber, fail, type Place, settle, Waiters } from '../core/index.js'
+import { type BaseOp, type Fiber, fail, settle } from '../core/index.js'
 import type { Channel, Chunk, Receiver } from './channel.js'
 import { ioError, StreamClosed } from './errors.js'
 import { Intake } from './intake.js'
+import { Line } from './line.js'
 import { copyOf, MORE, type Taking } from './reading.js'
 
 const PAUSED = 0
@@ -59,10 +60,9 @@ export class Flow {
   /** @internal */
   readonly channel: Channel
   private readonly intake = new Intake()
-  private readonly readers = new Waiters<Taking<any>>()
-  // With their ops: a fiber that was forced out of an op that ends later may be in another one (S35).
-  private writers: Waiters<BaseOp<void>> | null = null
-  private closers: Waiters<BaseOp<void>> | null = null
+  private readonly readers: Line<Taking<any>>
+  private writers: Line<BaseOp<void>> | null = null
+  private closers: Line<BaseOp<void>> | null = null
   private inflow = PAUSED
   private outflow = OPEN
   private phase = LIVE
@@ -74,6 +74,7 @@ export class Flow {
   /** On a channel of one's own making; the library's own streams come from `connect`, `listen`, `pipe` and others. */
   constructor(connect: (receiver: Receiver) => Channel) {
     this.channel = connect(this)
+    this.readers = new Line(this.channel.isOutside)
   }
 
   /** What it is: `tcp 127.0.0.1:80`, `stdin`, the path of a file. */
@@ -88,7 +89,7 @@ export class Flow {
     if (this.phase < CLOSING) this.error = null // who closes does not care for what was before
     this.phase = isGone ? CLOSED : CUT
     this.forget()
-    this.refuse(this.writers)
+    this.refuseWriters()
     if (isGone) return
     try {
       this.channel.destroy()
@@ -126,7 +127,6 @@ export class Flow {
       }
     }
     this.readers.join(fiber, op)
-    this.hold(fiber)
     if (this.inflow === PAUSED) this.resume(fiber, op)
   }
 
@@ -149,7 +149,6 @@ export class Flow {
   /** @internal */
   leaveReaders(fiber: Fiber): void {
     this.readers.leave(fiber)
-    this.letGo(fiber)
     this.serve() // half a line that was no use to this one may be what the next waits for
     this.calm()
   }
@@ -178,7 +177,6 @@ export class Flow {
       }
       // Out of the line before it is answered: a tap listener that hears of the answer may stop another, which serves again.
       this.readers.remove(place)
-      this.letGo(fiber)
       answer(fiber, op, found)
     }
   }
@@ -199,7 +197,6 @@ export class Flow {
     if (first !== null && intake.size === 0 && bytes.length <= first.item.max) {
       const fiber = first.fiber as Fiber
       readers.remove(first)
-      this.letGo(fiber)
       first.item.receive(fiber, bytes, isOwned)
     } else {
       if (this.phase >= CLOSING) return this.phase === CLOSING // nobody will read it, but nothing may stay in the way
@@ -278,28 +275,26 @@ export class Flow {
   joinWriters(fiber: Fiber, op: BaseOp<void>): void {
     // It may have broken, or been closed, while the chunks were handed over.
     if (this.error !== null || this.phase === GONE || this.phase >= CUT) throw this.broken(op.describe())
-    this.writers ??= new Waiters()
+    this.writers ??= new Line(this.channel.isOutside)
     this.writers.join(fiber, op)
-    this.hold(fiber)
   }
 
   /** @internal */
   leaveWriters(fiber: Fiber): void {
     this.writers?.leave(fiber)
-    this.letGo(fiber)
   }
 
   /** @internal */
   drained(): void {
     if (this.outflow !== FULL) return
     this.outflow = OPEN
-    this.release(this.writers)
+    this.writers?.release()
   }
 
   /** @internal */
   finished(): void {
     this.outflow = ENDED
-    this.release(this.writers)
+    this.writers?.release()
   }
 
   // The end
@@ -333,15 +328,13 @@ export class Flow {
 
   /** @internal */
   joinClosers(fiber: Fiber, op: BaseOp<void>): void {
-    this.closers ??= new Waiters()
+    this.closers ??= new Line(this.channel.isOutside)
     this.closers.join(fiber, op)
-    this.hold(fiber)
   }
 
   /** @internal */
   leaveClosers(fiber: Fiber): void {
     this.closers?.leave(fiber)
-    this.letGo(fiber)
   }
 
   /** @internal */
@@ -350,7 +343,7 @@ export class Flow {
     this.error ??= error ?? new Error('no reason was given')
     if (this.inflow < OVER) this.inflow = BROKEN
     this.serve()
-    if (this.phase < CLOSING) this.refuse(this.writers)
+    if (this.phase < CLOSING) this.refuseWriters()
   }
 
   /** @internal */
@@ -363,9 +356,9 @@ export class Flow {
     }
     if (this.inflow < OVER) this.inflow = BROKEN
     this.serve()
-    this.refuse(this.writers)
-    if (this.error === null) this.release(this.closers)
-    else this.refuse(this.closers)
+    this.refuseWriters()
+    if (this.error === null) this.closers?.release()
+    else this.closers?.refuseAll((what) => ioError(this.error, what))
   }
 
   /** It is closed by us: who waits to read hears of it, and nobody will want what has come. */
@@ -374,29 +367,10 @@ export class Flow {
     while (this.intake.chunk() !== undefined) {}
   }
 
-  /** Everybody in this line goes on. */
-  private release(line: Waiters<BaseOp<void>> | null): void {
-    for (let place = line?.first ?? null; place !== null; place = line?.first ?? null) {
-      settle(this.called(line, place), place.item, undefined)
-    }
-  }
-
-  /** Everybody in this line hears why it goes on no more. */
-  private refuse(line: Waiters<BaseOp<void>> | null): void {
-    for (let place = line?.first ?? null; place !== null; place = line?.first ?? null) {
-      const what = place.item.describe()
-      const isLost = line === this.closers || (this.phase >= CLOSING && this.error !== null)
-      const error = isLost ? ioError(this.error, what) : this.broken(what)
-      fail(this.called(line, place), place.item, error)
-    }
-  }
-
-  /** Out of the line. */
-  private called(line: Waiters<BaseOp<void>> | null, place: Place<BaseOp<void>>): Fiber {
-    const fiber = place.fiber as Fiber
-    line?.remove(place)
-    this.letGo(fiber)
-    return fiber
+  private refuseWriters(): void {
+    // While it was being closed in order: then it is not the close that they have to hear of.
+    const isLost = this.phase >= CLOSING && this.error !== null
+    this.writers?.refuseAll((what) => (isLost ? ioError(this.error, what) : this.broken(what)))
   }
 
   /** Why there is nothing to be had here any more. */
@@ -405,19 +379,5 @@ export class Flow {
       return new StreamClosed(`${what} can give nothing more: ${this.error.message}`)
     if (this.phase < CLOSING && this.error !== null) return ioError(this.error, what)
     return new StreamClosed(`${what} came too late: the stream is closed`)
-  }
-
-  // S64: who waits for the outside holds the process.
-
-  private hold({ runtime }: Fiber): void {
-    if (!this.channel.isOutside) return
-    runtime.hold()
-    runtime.external++
-  }
-
-  private letGo({ runtime }: Fiber): void {
-    if (!this.channel.isOutside) return
-    runtime.external--
-    runtime.release()
   }
 }
