@@ -249,6 +249,7 @@ export class Flow {
 
   /** @internal Hands the last chunks over, and the end. Whether all is sent already. */
   sendEnd(chunks: readonly Chunk[]): boolean {
+    if (this.phase >= CLOSING) throw this.broken(`${this.name}.end()`)
     if (chunks.length > 0) this.send(chunks, 'end')
     const { outflow } = this
     if (outflow < ENDING) {
@@ -293,7 +294,7 @@ export class Flow {
 
   /** @internal */
   finished(): void {
-    this.outflow = ENDED
+    if (this.outflow === ENDING) this.outflow = ENDED
     this.writers?.release()
   }
 
