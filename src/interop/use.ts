@@ -66,11 +66,21 @@ export function use<T>(resource: T, dispose?: (resource: T) => unknown): Op<T> {
   return new Use(resource, disposerOf(resource))
 }
 
+/** What fibers and async code can both wait for, such as the close of a stream, is waited for as fibers do. */
+function isOp(value: unknown): value is Op<unknown> {
+  return typeof (value as Op<unknown> | null | undefined)?.[Symbol.iterator] === 'function'
+}
+
 function disposerOf(resource: unknown): () => unknown {
   if (resource === undefined || resource === null) return () => {} // as `using` does
   const { [Symbol.asyncDispose]: disposeAsync, [Symbol.dispose]: dispose } = resource as AsyncDisposable &
     Disposable
-  if (typeof disposeAsync === 'function') return () => until(Promise.resolve(disposeAsync.call(resource)))
+  if (typeof disposeAsync === 'function') {
+    return () => {
+      const disposal: unknown = disposeAsync.call(resource)
+      return isOp(disposal) ? disposal : until(Promise.resolve(disposal))
+    }
+  }
   if (typeof dispose === 'function') return () => void dispose.call(resource)
   throw new BadArgument(
     `use() needs something with [Symbol.asyncDispose] or [Symbol.dispose], got ${show(resource)}. ` +

@@ -4,22 +4,30 @@
 //   channel --received--> [ intake ] --a line, a chunk--> the first of the readers, in the order they came
 //   channel <--write----- writers, who then wait for room
 //
-//   inflow    paused <-> flowing -> over
+//   inflow    paused <-> flowing -> over | broken
 //   outflow   open <-> full -> ending -> ended
-//   phase     live -> closing -> closed      by us
-//                  -> gone -> closed         by the other side: what has come can still be read
+//   phase     live -> closing -> cut -> closed      by us: after all is sent, or at once
+//                  -> gone -> closed                by the other side: what has come can still be read
+//
+// A tap listener may call anything here, in the middle of anything (S70): whoever is answered is out of the line before, and
+// after each answer nothing is taken for granted.
 
-import { type Fiber, fail, settle, Waiters } from '../core/index.js'
+import { type BaseOp, type Fiber, fail, settle } from '../core/index.js'
 import type { Channel, Chunk, Receiver } from './channel.js'
 import { ioError, StreamClosed } from './errors.js'
 import { Intake } from './intake.js'
+import { Line } from './line.js'
 import { copyOf, MORE, type Taking } from './reading.js'
 
 const PAUSED = 0
 const FLOWING = 1
+/** The other side has ended: after what has come there is nothing more. */
 const OVER = 2
+/** No more can come, and there was no end. */
+const BROKEN = 3
 
 const OPEN = 0
+/** Until `drained`, whatever the channel says to later chunks. */
 const FULL = 1
 const ENDING = 2
 const ENDED = 3
@@ -27,8 +35,11 @@ const ENDED = 3
 const LIVE = 0
 /** Closed by the other side: what has come can still be read. */
 const GONE = 1
+/** By `close`: what was written is being sent. */
 const CLOSING = 2
-const CLOSED = 3
+/** By `destroy`: what was not sent is lost. */
+const CUT = 3
+const CLOSED = 4
 
 /** What went through a stream, and who waits. */
 export interface StreamStats {
@@ -49,12 +60,13 @@ export class Flow {
   /** @internal */
   readonly channel: Channel
   private readonly intake = new Intake()
-  private readonly readers = new Waiters<Taking<any>>()
-  private writers: Waiters | null = null
-  private closers: Waiters | null = null
+  private readonly readers: Line<Taking<any>>
+  private writers: Line<BaseOp<void>> | null = null
+  private closers: Line<BaseOp<void>> | null = null
   private inflow = PAUSED
   private outflow = OPEN
   private phase = LIVE
+  /** What broke it; from `close` on, what kept that from sending everything. */
   private error: unknown = null
   private bytesReceived = 0
   private bytesWritten = 0
@@ -62,6 +74,7 @@ export class Flow {
   /** On a channel of one's own making; the library's own streams come from `connect`, `listen`, `pipe` and others. */
   constructor(connect: (receiver: Receiver) => Channel) {
     this.channel = connect(this)
+    this.readers = new Line(this.channel.isOutside)
   }
 
   /** What it is: `tcp 127.0.0.1:80`, `stdin`, the path of a file. */
@@ -71,15 +84,19 @@ export class Flow {
 
   /** Closes at once: what was not sent is lost. Never waits. */
   destroy(): void {
-    if (this.phase === CLOSED) return
-    if (this.phase === GONE) {
-      this.phase = CLOSED
-      return
-    }
-    this.phase = CLOSING
-    this.serve() // they hear of it
+    if (this.phase >= CUT) return
+    const isGone = this.phase === GONE
+    if (this.phase < CLOSING) this.error = null // who closes does not care for what was before
+    this.phase = isGone ? CLOSED : CUT
+    this.forget()
     this.refuseWriters()
-    this.channel.destroy()
+    if (isGone) return
+    try {
+      this.channel.destroy()
+    } catch (error) {
+      this.closed()
+      throw ioError(error, `${this.name}.destroy()`)
+    }
   }
 
   /** Whether it is closed, or closing. */
@@ -110,22 +127,28 @@ export class Flow {
       }
     }
     this.readers.join(fiber, op)
-    this.hold(fiber)
-    if (this.inflow !== PAUSED) return
+    if (this.inflow === PAUSED) this.resume(fiber, op)
+  }
+
+  /** The fiber is the first to wait: bytes are wanted. */
+  private resume(fiber: Fiber, op: Taking<any>): void {
     this.inflow = FLOWING
     try {
       this.channel.resume()
     } catch (error) {
-      this.inflow = PAUSED
-      this.leaveReaders(fiber)
-      throw ioError(error, op.describe())
+      if (this.inflow === FLOWING) this.inflow = PAUSED
+      if (this.readers.size === 0)
+        this.failed(error) // it was answered before that
+      else {
+        this.leaveReaders(fiber)
+        throw ioError(error, op.describe())
+      }
     }
   }
 
   /** @internal */
   leaveReaders(fiber: Fiber): void {
     this.readers.leave(fiber)
-    this.letGo(fiber)
     this.serve() // half a line that was no use to this one may be what the next waits for
     this.calm()
   }
@@ -133,8 +156,8 @@ export class Flow {
   /** What the op can have now, or MORE. Throws why there will be nothing. */
   private taken<T>(op: Taking<T>): T | typeof MORE {
     if (this.phase >= CLOSING) throw this.broken(op.describe())
-    const found = op.take(this.intake, this.inflow === OVER && this.error === null)
-    if (found === MORE && this.error !== null) throw this.broken(op.describe())
+    const found = op.take(this.intake, this.inflow === OVER)
+    if (found === MORE && this.inflow === BROKEN) throw this.broken(op.describe())
     return found
   }
 
@@ -154,7 +177,6 @@ export class Flow {
       }
       // Out of the line before it is answered: a tap listener that hears of the answer may stop another, which serves again.
       this.readers.remove(place)
-      this.letGo(fiber)
       answer(fiber, op, found)
     }
   }
@@ -168,25 +190,28 @@ export class Flow {
 
   /** @internal */
   received(bytes: Buffer, isOwned: boolean): boolean {
+    if (bytes.length === 0) return this.inflow === FLOWING
     this.bytesReceived += bytes.length
     const { readers, intake } = this
     const { first } = readers
     if (first !== null && intake.size === 0 && bytes.length <= first.item.max) {
       const fiber = first.fiber as Fiber
       readers.remove(first)
-      this.letGo(fiber)
       first.item.receive(fiber, bytes, isOwned)
     } else {
+      if (this.phase >= CLOSING) return this.phase === CLOSING // nobody will read it, but nothing may stay in the way
+      if (this.inflow >= OVER) return false
       intake.push(isOwned ? bytes : copyOf(bytes))
       this.serve()
     }
-    if (readers.size > 0 || intake.size < this.channel.readAhead || this.inflow === OVER) return true
+    if (readers.size > 0 || intake.size < this.channel.readAhead || this.inflow >= OVER) return true
     this.inflow = PAUSED
     return false
   }
 
   /** @internal */
   ended(): void {
+    if (this.inflow >= OVER) return
     this.inflow = OVER
     this.serve()
   }
@@ -201,123 +226,151 @@ export class Flow {
   /** @internal Hands chunks over. Whether there is room for more. */
   send(chunks: readonly Chunk[], what: string): boolean {
     this.checkOpen(what)
-    let hasRoom = this.outflow !== FULL
-    for (const chunk of chunks) {
-      if (chunk.length === 0) continue
-      this.bytesWritten += chunk.length
-      hasRoom = this.channel.write(chunk)
+    try {
+      for (const chunk of chunks) {
+        if (chunk.length === 0) continue
+        this.bytesWritten += chunk.length
+        if (!this.channel.write(chunk)) this.outflow = FULL
+      }
+    } catch (error) {
+      throw ioError(error, `${this.name}.${what}()`)
     }
-    this.outflow = hasRoom ? OPEN : FULL
-    return hasRoom
+    return this.outflow !== FULL
   }
 
-  /** @internal Hands the last chunks over, and the end. Whether it was sent before. */
+  /** @internal Hands copies over, if there is room: nobody will be told when the chunks may be reused. */
+  trySend(chunks: readonly Chunk[], what: string): boolean {
+    this.checkOpen(what)
+    if (this.outflow === FULL) return false
+    const copies = chunks.map((chunk) => (typeof chunk === 'string' ? chunk : copyOf(chunk as Buffer)))
+    this.send(copies, what)
+    return true
+  }
+
+  /** @internal Hands the last chunks over, and the end. Whether all is sent already. */
   sendEnd(chunks: readonly Chunk[]): boolean {
     if (chunks.length > 0) this.send(chunks, 'end')
-    else if (this.outflow < ENDING) this.checkOpen('end')
-    if (this.outflow === ENDED) return true
-    if (this.outflow !== ENDING) {
+    const { outflow } = this
+    if (outflow < ENDING) {
+      this.checkOpen('end')
       this.outflow = ENDING
-      this.channel.end()
+      try {
+        this.channel.end()
+      } catch (error) {
+        this.outflow = outflow
+        throw ioError(error, `${this.name}.end()`)
+      }
     }
-    return (this.outflow as number) === ENDED
+    return this.outflow === ENDED
   }
 
   private checkOpen(what: string): void {
-    if (this.phase !== LIVE || this.error !== null) throw this.broken(`${this.name}.${what}()`)
-    if (this.outflow >= ENDING) {
+    if (this.phase === LIVE && this.error === null && this.outflow < ENDING) return
+    if (this.phase < CLOSING && this.outflow >= ENDING)
       throw new StreamClosed(`${this.name}.${what}() came too late: the stream was ended for writing`)
-    }
+    throw this.broken(`${this.name}.${what}()`)
   }
 
   /** @internal */
-  joinWriters(fiber: Fiber): void {
-    this.writers ??= new Waiters()
-    this.writers.join(fiber, undefined)
-    this.hold(fiber)
+  joinWriters(fiber: Fiber, op: BaseOp<void>): void {
+    // It may have broken, or been closed, while the chunks were handed over.
+    if (this.error !== null || this.phase === GONE || this.phase >= CUT) throw this.broken(op.describe())
+    this.writers ??= new Line(this.channel.isOutside)
+    this.writers.join(fiber, op)
   }
 
   /** @internal */
   leaveWriters(fiber: Fiber): void {
     this.writers?.leave(fiber)
-    this.letGo(fiber)
   }
 
   /** @internal */
   drained(): void {
     if (this.outflow !== FULL) return
     this.outflow = OPEN
-    this.release(this.writers)
+    this.writers?.release()
   }
 
   /** @internal */
   finished(): void {
     this.outflow = ENDED
-    this.release(this.writers)
+    this.writers?.release()
   }
 
   // The end
 
   /** @internal Whether it is closed already. */
   beginClose(): boolean {
-    if (this.phase === LIVE) {
+    if (this.phase === GONE) this.destroy()
+    else if (this.phase === LIVE) {
       this.phase = CLOSING
-      this.serve() // they hear of it
+      this.error = null
+      this.forget()
+      if ((this.phase as number) === CLOSING) this.closeChannel()
+    }
+    return this.phase === CLOSED
+  }
+
+  private closeChannel(): void {
+    const what = `${this.name}.close()`
+    try {
       this.channel.close()
-    } else if (this.phase === GONE) this.phase = CLOSED
-    return (this.phase as number) === CLOSED
+    } catch (error) {
+      try {
+        this.destroy()
+      } catch {
+        // Why it could not be closed in order says more.
+      }
+      throw ioError(error, what)
+    }
+    if (this.phase === CLOSED && this.error !== null) throw ioError(this.error, what)
   }
 
   /** @internal */
-  joinClosers(fiber: Fiber): void {
-    this.closers ??= new Waiters()
-    this.closers.join(fiber, undefined)
-    this.hold(fiber)
+  joinClosers(fiber: Fiber, op: BaseOp<void>): void {
+    this.closers ??= new Line(this.channel.isOutside)
+    this.closers.join(fiber, op)
   }
 
   /** @internal */
   leaveClosers(fiber: Fiber): void {
     this.closers?.leave(fiber)
-    this.letGo(fiber)
   }
 
   /** @internal */
   failed(error: unknown): void {
-    this.error ??= error
-    this.inflow = OVER
+    if (this.phase >= CUT) return // what was not sent is lost, as was asked for
+    this.error ??= error ?? new Error('no reason was given')
+    if (this.inflow < OVER) this.inflow = BROKEN
     this.serve()
-    this.refuseWriters()
+    if (this.phase < CLOSING) this.refuseWriters()
   }
 
   /** @internal */
   closed(): void {
     if (this.phase === CLOSED || this.phase === GONE) return
-    if (this.phase === CLOSING) this.phase = CLOSED
+    if (this.phase !== LIVE) this.phase = CLOSED
     else {
       this.phase = GONE
-      if (this.inflow !== OVER) this.error ??= new StreamClosed('it was closed before its end')
+      this.error ??= new StreamClosed(this.inflow === OVER ? 'it was closed' : 'it was closed before its end')
     }
-    this.inflow = OVER
+    if (this.inflow < OVER) this.inflow = BROKEN
     this.serve()
     this.refuseWriters()
-    this.release(this.closers)
+    if (this.error === null) this.closers?.release()
+    else this.closers?.refuseAll((what) => ioError(this.error, what))
+  }
+
+  /** It is closed by us: who waits to read hears of it, and nobody will want what has come. */
+  private forget(): void {
+    this.serve()
+    while (this.intake.chunk() !== undefined) {}
   }
 
   private refuseWriters(): void {
-    for (let place = this.writers?.first ?? null; place !== null; place = this.writers?.first ?? null) {
-      const fiber = place.fiber as Fiber
-      this.writers?.remove(place)
-      this.letGo(fiber)
-      place.refuse(this.broken(fiber.waitsFor ?? `${this.name}.write()`))
-    }
-  }
-
-  /** Everybody in this line goes on. */
-  private release(line: Waiters | null): void {
-    for (let place = line?.first ?? null; place !== null; place = line?.first ?? null) {
-      this.letGo(place.fiber as Fiber)
-      line?.give(place, undefined)
-    }
+    // While it was being closed in order: then it is not the close that they have to hear of.
+    const isLost = this.phase >= CLOSING && this.error !== null
+    this.writers?.refuseAll((what) => (isLost ? ioError(this.error, what) : this.broken(what)))
   }
 
   /** Why there is nothing to be had here any more. */
@@ -326,19 +379,5 @@ export class Flow {
       return new StreamClosed(`${what} can give nothing more: ${this.error.message}`)
     if (this.phase < CLOSING && this.error !== null) return ioError(this.error, what)
     return new StreamClosed(`${what} came too late: the stream is closed`)
-  }
-
-  // S64: who waits for the outside holds the process.
-
-  private hold({ runtime }: Fiber): void {
-    if (!this.channel.isOutside) return
-    runtime.hold()
-    runtime.external++
-  }
-
-  private letGo({ runtime }: Fiber): void {
-    if (!this.channel.isOutside) return
-    runtime.external--
-    runtime.release()
   }
 }

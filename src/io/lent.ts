@@ -1,5 +1,6 @@
 // Buffers that are lent to the bodies of loops and come back, so that a loop allocates nothing for a chunk.
-// One whose body was cut does not come back: somebody may still hold it, such as a write that is underway.
+// One whose body was cut does not come back: somebody may still hold it, such as a write that is underway. Nor does one whose body
+// went on after a write was cut, by a time-out or a race.
 
 const SIZE = 64 * 1024
 /** How many wait here for the next; more are left to the garbage. */
@@ -20,6 +21,13 @@ export class Lent {
 }
 
 const free: Lent[] = []
+
+/** How many writes were left by their fibers so far. What they write is sent all the same, so its memory is in use. */
+export let cutWrites = 0
+
+export function writeWasCut(): void {
+  cutWrites++
+}
 
 /** A buffer for these bytes, or null if they are too many: then they need one of their own. */
 export function lend(bytes: Buffer): Lent | null {

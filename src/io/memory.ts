@@ -1,11 +1,19 @@
 // Streams in memory: a pipe, whose bytes come out where they went in, and a pair, each of which reads what the other
 // writes. They keep every promise that sockets keep, and no part of the world is involved, so tests can run in virtual time.
 
+import { checkName } from '../core/index.js'
 import { BaseChannel, type Chunk, type Receiver } from './channel.js'
 import { Stream } from './stream.js'
 
 /** How many bytes may be underway before a writer has to wait. */
 const ROOM = 64 * 1024
+
+const OPEN = 0
+const ENDING = 1
+/** The reader was told of the end. */
+const OVER = 2
+/** The reader has closed: what is written goes nowhere. */
+const SHUT = 3
 
 /** One direction: what was written and not yet handed over. */
 class Duct {
@@ -13,16 +21,18 @@ class Duct {
   private size = 0
   private isFlowing = false
   private isFull = false
-  private isEnding = false
-  /** Set once: who reads, and who writes. */
-  reader!: Receiver
-  writer!: Receiver
+  private phase = OPEN
+  /** Set once: where the bytes come from, and where they go. */
+  from!: MemoryChannel
+  to!: MemoryChannel
 
   write(chunk: Chunk): boolean {
-    this.chunks.push(Buffer.from(chunk as Buffer))
-    this.size += chunk.length
+    if (this.phase === SHUT) throw systemError('EPIPE', 'broken pipe', 'write')
+    const bytes = Buffer.from(chunk as Buffer)
+    this.chunks.push(bytes)
+    this.size += bytes.length
     this.flow()
-    this.isFull = this.size >= ROOM
+    if (this.size >= ROOM) this.isFull = true
     return !this.isFull
   }
 
@@ -36,26 +46,38 @@ class Duct {
   }
 
   end(): void {
-    this.isEnding = true
+    if (this.phase === OPEN) this.phase = ENDING
     this.flow()
   }
 
-  /** Gone: nothing comes out any more. */
-  clear(): void {
+  get isEnded(): boolean {
+    return this.phase >= ENDING
+  }
+  get isOver(): boolean {
+    return this.phase >= OVER
+  }
+
+  /** Nothing comes out any more. Who waits for room goes on, as if the system had taken the bytes. */
+  shut(): void {
+    this.phase = SHUT
     this.chunks.length = 0
     this.size = 0
+    this.flow()
   }
 
   private flow(): void {
     for (let chunk: Buffer | undefined; this.isFlowing && (chunk = this.chunks.shift()) !== undefined; ) {
       this.size -= chunk.length
-      this.isFlowing = this.reader.received(chunk, true)
+      this.isFlowing = this.to.receiver.received(chunk, true)
     }
     if (this.isFull && this.size === 0) {
       this.isFull = false
-      this.writer.drained()
+      this.from.receiver.drained()
     }
-    if (this.isEnding && this.size === 0) this.reader.ended()
+    if (this.phase === ENDING && this.size === 0) {
+      this.phase = OVER
+      this.to.ended()
+    }
   }
 }
 
@@ -70,8 +92,8 @@ class MemoryChannel extends BaseChannel {
     private readonly outward: Duct,
   ) {
     super()
-    inward.reader = receiver
-    outward.writer = receiver
+    inward.to = this
+    outward.from = this
   }
 
   resume(): void {
@@ -84,25 +106,39 @@ class MemoryChannel extends BaseChannel {
     return this.outward.write(chunk)
   }
   end(): void {
-    this.outward.end()
     this.receiver.finished()
+    this.outward.end()
+    this.closeIfOver()
+  }
+  ended(): void {
+    this.receiver.ended()
+    this.closeIfOver()
+  }
+  /** Both sides have ended: it closes by itself, as a socket does. */
+  private closeIfOver(): void {
+    if (this.inward.isOver && this.outward.isEnded) this.receiver.closed()
   }
   /** The other side can still read what was sent. */
   close(): void {
-    this.outward.end()
-    this.inward.clear()
     this.receiver.closed()
+    this.outward.end()
+    this.inward.shut()
   }
   destroy(): void {
-    this.outward.clear()
-    this.close()
-    if (this.other !== this) this.other.receiver.failed(reset())
+    this.receiver.closed()
+    if (this.other !== this) this.other.reset()
+    this.outward.shut()
+    this.inward.shut()
+  }
+  private reset(): void {
+    this.receiver.failed(systemError('ECONNRESET', 'connection reset by peer', 'read'))
+    this.receiver.closed()
   }
 }
 Object.assign(MemoryChannel.prototype, { isOutside: false })
 
-function reset(): Error {
-  return Object.assign(new Error('connection reset by peer'), { code: 'ECONNRESET', syscall: 'read' })
+function systemError(code: string, message: string, syscall: string): Error {
+  return Object.assign(new Error(message), { code, syscall })
 }
 
 /**
@@ -115,6 +151,7 @@ function reset(): Error {
  * ```
  */
 export function pipe(name = 'pipe'): Stream {
+  checkName(name, 'pipe()')
   const duct = new Duct()
   return new Stream((stream) => new MemoryChannel(name, stream, duct, duct))
 }

@@ -3,7 +3,7 @@
 import { type Fiber, type Op, type Routine, runBody, settle } from '../core/index.js'
 import type { Flow } from './flow.js'
 import type { Intake } from './intake.js'
-import { giveBack, type Lent, lend } from './lent.js'
+import { cutWrites, giveBack, type Lent, lend } from './lent.js'
 import { copyOf, MORE, Taking } from './reading.js'
 
 /** The next chunk, in a buffer that is lent if it can be. */
@@ -34,10 +34,11 @@ export function* readLoop(
   for (let chunk: Buffer | undefined; (chunk = yield* next) !== undefined; ) {
     const { lent } = next
     next.lent = null
+    const cutBefore = cutWrites
     const returned = body(chunk)
     const result =
       typeof returned === 'object' && returned !== null ? yield* runBody(() => returned) : returned
-    if (lent !== null) giveBack(lent)
+    if (lent !== null && cutWrites === cutBefore) giveBack(lent)
     if (result === false) return
   }
 }

@@ -10,8 +10,11 @@ import {
   repeatable,
   show,
 } from '../core/index.js'
+import type { Iterates, Source } from '../sync/index.js'
 import type { Chunk } from './channel.js'
+import { Disposal } from './disposal.js'
 import { Flow } from './flow.js'
+import { itemsOf } from './items.js'
 import { copyOf, Gets, Read, ReadAll, ReadExactly, ReadUntil } from './reading.js'
 import { readLoop } from './readloop.js'
 import { Close, checkChunks, End, Write } from './writing.js'
@@ -33,6 +36,8 @@ export interface ReadLoopOptions {
   max?: number
 }
 
+type Ending = 'close' | 'destroy' | 'isClosed' | 'stats' | typeof Symbol.asyncDispose
+
 /** Something to read from. */
 export type Reader = Pick<
   Stream,
@@ -44,11 +49,12 @@ export type Reader = Pick<
   | 'readAll'
   | 'readLoop'
   | 'feedLoop'
-  | 'close'
-  | 'stats'
+  | 'iterate'
+  | 'lines'
+  | Ending
 >
 /** Something to write to. */
-export type Writer = Pick<Stream, 'name' | 'write' | 'tryWrite' | 'end' | 'close' | 'stats'>
+export type Writer = Pick<Stream, 'name' | 'write' | 'tryWrite' | 'end' | Ending>
 
 /**
  * A stream of bytes in both directions: a socket, a pipe, a file. Several fibers may wait at once; they are served in
@@ -61,7 +67,7 @@ export type Writer = Pick<Stream, 'name' | 'write' | 'tryWrite' | 'end' | 'close
  * console.log(yield* stream.gets(), yield* stream.gets(), yield* stream.gets()) // hello world undefined
  * ```
  */
-export class Stream extends Flow {
+export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
   private readOp: Read | null = null
   private getsOp: Gets | null = null
 
@@ -140,6 +146,33 @@ export class Stream extends Flow {
     return this.readLoop((chunk) => receiver[method](chunk) as undefined, options)
   }
 
+  /**
+   * The chunks as they come, which are the caller's: `each(stream, body)` runs a body for each of them. Who leaves early
+   * leaves the rest in the stream, which stays open.
+   *
+   * ```ts
+   * const stream = pipe()
+   * yield* stream.end('one two')
+   * yield* each(stream, (chunk) => console.log(`${chunk}`)) // one two
+   * ```
+   */
+  iterate(): Source<Buffer> {
+    return itemsOf(this, new Read(this, Infinity))
+  }
+
+  /**
+   * The lines, one by one, as `gets` gives them.
+   *
+   * ```ts
+   * const stream = pipe()
+   * yield* stream.end('one\ntwo\n')
+   * yield* each(stream.lines(), (line, index) => console.log(index, line)) // 0 one, 1 two
+   * ```
+   */
+  lines(options: LimitOptions = {}): Source<string> {
+    return itemsOf(this, new Gets(this, limitOf(options, LINE_LIMIT, `${this.name}.lines()`)))
+  }
+
   /** Sends strings (as UTF-8) and bytes, in the order of the calls. Waits while there is no room; afterwards the bytes
    * may be reused. What is written in one turn travels together. */
   write(...chunks: Chunk[]): Op<void> {
@@ -149,9 +182,7 @@ export class Stream extends Flow {
   /** Sends if there is room, and never waits. False: there is none, and nothing was sent. */
   tryWrite(...chunks: Chunk[]): boolean {
     checkChunks(chunks, this, 'tryWrite')
-    if (!this.hasRoom) return false
-    this.send(chunks, 'tryWrite')
-    return true
+    return this.trySend(chunks, 'tryWrite')
   }
 
   /** Sends these chunks and then the end; goes on when all is sent. Reading goes on as before. */
@@ -163,6 +194,19 @@ export class Stream extends Flow {
    * at once. */
   close(): Op<void> {
     return new Close(this)
+  }
+
+  /**
+   * For `use(stream)` in a fiber and `await using` in async code: closes the stream.
+   *
+   * ```ts
+   * const stream = pipe()
+   * yield* scope(() => use(stream))
+   * console.log(stream.isClosed) // true
+   * ```
+   */
+  [Symbol.asyncDispose](): Op<void> & PromiseLike<void> {
+    return new Disposal(this)
   }
 }
 

@@ -4,6 +4,7 @@
 import { BadArgument, BaseOp, type Fiber, LATER, settle, show } from '../core/index.js'
 import type { Chunk } from './channel.js'
 import type { Flow } from './flow.js'
+import { writeWasCut } from './lent.js'
 
 export class Write extends BaseOp<void> {
   constructor(
@@ -16,10 +17,11 @@ export class Write extends BaseOp<void> {
 
   enter(fiber: Fiber): void {
     if (this.stream.send(this.chunks, 'write')) settle(fiber, this, undefined)
-    else this.stream.joinWriters(fiber)
+    else this.stream.joinWriters(fiber, this)
   }
 
   abort(fiber: Fiber): void | typeof LATER {
+    writeWasCut()
     if (this.stream.channel.isPatient) return LATER
     this.stream.leaveWriters(fiber)
   }
@@ -40,10 +42,11 @@ export class End extends BaseOp<void> {
 
   enter(fiber: Fiber): void {
     if (this.stream.sendEnd(this.chunks)) settle(fiber, this, undefined)
-    else this.stream.joinWriters(fiber)
+    else this.stream.joinWriters(fiber, this)
   }
 
   abort(fiber: Fiber): void | typeof LATER {
+    writeWasCut()
     if (this.stream.channel.isPatient) return LATER
     this.stream.leaveWriters(fiber)
   }
@@ -61,7 +64,7 @@ export class Close extends BaseOp<void> {
 
   enter(fiber: Fiber): void {
     if (this.stream.beginClose()) settle(fiber, this, undefined)
-    else this.stream.joinClosers(fiber)
+    else this.stream.joinClosers(fiber, this)
   }
 
   abort(fiber: Fiber): void {

@@ -1,0 +1,43 @@
+// Those who wait at a stream, in the order they came, each with its op: a fiber that was forced out of an op that ends
+// later may be in another one by then (S35). Who waits for the outside holds the process (S64).
+
+import { type BaseOp, type Fiber, fail, type Place, settle, Waiters } from '../core/index.js'
+
+export class Line<O extends BaseOp<any>> extends Waiters<O> {
+  constructor(private readonly isOutside: boolean) {
+    super()
+  }
+
+  override join(fiber: Fiber, op: O): void {
+    super.join(fiber, op)
+    if (!this.isOutside) return
+    fiber.runtime.hold()
+    fiber.runtime.external++
+  }
+
+  /** Out of the line, whether to leave or to be answered. */
+  override remove(place: Place<O>): void {
+    super.remove(place)
+    if (!this.isOutside) return
+    const { runtime } = place.fiber as Fiber
+    runtime.external--
+    runtime.release()
+  }
+
+  /** Everybody goes on. */
+  release(): void {
+    for (let place = this.first; place !== null; place = this.first) {
+      this.remove(place)
+      settle(place.fiber as Fiber, place.item, undefined)
+    }
+  }
+
+  /** Everybody hears why not, in an error of their own. */
+  refuseAll(why: (what: string) => Error): void {
+    for (let place = this.first; place !== null; place = this.first) {
+      const error = why(place.item.describe())
+      this.remove(place)
+      fail(place.fiber as Fiber, place.item, error)
+    }
+  }
+}
