@@ -91,6 +91,7 @@ export function ioError(cause: unknown, what: string): IOError {
 
 /** In words, with the code: 'connection refused (ECONNREFUSED)'. */
 export function reasonOf(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]) // one for each address
   const { code, errno, message } = (cause ?? {}) as NodeJS.ErrnoException
   const words = typeof errno === 'number' ? getSystemErrorMap().get(errno)?.[1] : undefined
   const text = words ?? message ?? String(cause)
