@@ -1,6 +1,7 @@
 // connect: a socket to somebody else. A connection that arrives when its fiber has left is closed (S35).
 
 import { isIP, type Socket as NetSocket, connect as netConnect } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import {
   BadArgument,
   checkMs,
@@ -18,6 +19,10 @@ import { TimedOut } from '../sync/index.js'
 import { ioError } from './errors.js'
 import { onread, Socket } from './socket.js'
 import { checkSocketOptions, type SocketOptions, socketSettings, whereOf } from './socketoptions.js'
+import { connectTls } from './tlsconnect.js'
+import { clientError } from './tlserrors.js'
+import { checkClientTls, type TlsClientOptions } from './tlsoptions.js'
+import { TlsSocket } from './tlssocket.js'
 
 /** Where to connect to, and how. */
 export interface ConnectOptions extends SocketOptions {
@@ -33,6 +38,10 @@ export interface ConnectOptions extends SocketOptions {
   localAddress?: string
   /** Only addresses of IPv4 or of IPv6; default: both. */
   family?: 4 | 6
+  /** Whether to speak TLS, and how. The handshake is part of `connect`. */
+  tls?: boolean | TlsClientOptions
+  /** The protocols that are offered in the handshake, such as `['h2', 'http/1.1']`. */
+  alpn?: readonly string[]
 }
 
 class Connect extends LateOp<Socket> implements TimerNode {
@@ -42,7 +51,10 @@ class Connect extends LateOp<Socket> implements TimerNode {
   private socket: NetSocket | null = null
   private fiber: Fiber | null = null
 
-  constructor(private readonly options: ConnectOptions) {
+  constructor(
+    private readonly options: ConnectOptions,
+    private readonly tls: TlsClientOptions | undefined,
+  ) {
     super()
   }
 
@@ -52,7 +64,7 @@ class Connect extends LateOp<Socket> implements TimerNode {
     const socket = this.begin()
     socket.pause()
     socket.on('error', this.failed)
-    socket.on('connect', this.connected)
+    socket.on(this.tls === undefined ? 'connect' : 'secureConnect', this.connected)
     this.fiber = fiber
     this.socket = socket
     const { runtime } = fiber
@@ -70,6 +82,7 @@ class Connect extends LateOp<Socket> implements TimerNode {
       ...(onread === undefined ? {} : { onread }),
       ...socketSettings(this.options),
     }
+    if (this.tls !== undefined) return connectTls(target, this.tls, this.options.alpn, this.describe())
     try {
       return netConnect(target as never)
     } catch (error) {
@@ -82,15 +95,17 @@ class Connect extends LateOp<Socket> implements TimerNode {
     if (fiber === null || socket === null) return
     this.over(fiber)
     socket.off('error', this.failed)
-    socket.off('connect', this.connected)
-    settle(fiber, this, new Socket(socket, onread !== undefined, this.options.path))
+    socket.off(this.tls === undefined ? 'connect' : 'secureConnect', this.connected)
+    const { path } = this.options
+    if (this.tls === undefined) settle(fiber, this, new Socket(socket, onread !== undefined, path))
+    else settle(fiber, this, new TlsSocket(socket as TLSSocket, path))
   }
 
   private readonly failed = (error: Error): void => {
     const { fiber } = this
     if (fiber === null) return
     this.over(fiber)
-    fail(fiber, this, ioError(error, this.describe()))
+    fail(fiber, this, (this.tls === undefined ? ioError : clientError)(error, this.describe()))
   }
 
   /** The time is up. */
@@ -131,7 +146,18 @@ class Connect extends LateOp<Socket> implements TimerNode {
   }
 }
 
-const OPTIONS = ['host', 'port', 'path', 'noDelay', 'keepAlive', 'timeout', 'localAddress', 'family']
+const OPTIONS = [
+  'host',
+  'port',
+  'path',
+  'noDelay',
+  'keepAlive',
+  'timeout',
+  'localAddress',
+  'family',
+  'tls',
+  'alpn',
+]
 
 /**
  * Connects to a TCP port or a Unix socket. What goes wrong is an `IOError` with the system's code, such as
@@ -146,6 +172,8 @@ const OPTIONS = ['host', 'port', 'path', 'noDelay', 'keepAlive', 'timeout', 'loc
  * yield* server.close()
  * ```
  */
+export function connect(options: ConnectOptions & { tls: true | TlsClientOptions }): Op<TlsSocket>
+export function connect(options: ConnectOptions): Op<Socket>
 export function connect(options: ConnectOptions): Op<Socket> {
   checkOptions(options, OPTIONS, 'connect()')
   checkSocketOptions(options, 1, 'connect()')
@@ -160,5 +188,5 @@ export function connect(options: ConnectOptions): Op<Socket> {
   if (family !== undefined && family !== 4 && family !== 6) {
     throw new BadArgument(`the family of connect() must be 4 or 6, got ${show(family)}`)
   }
-  return new Connect({ ...options })
+  return new Connect({ ...options }, checkClientTls(options.tls, options.alpn, 'connect()'))
 }

@@ -17,3 +17,7 @@ export {
   Stream,
   type Writer,
 } from './stream.js'
+export type { HandshakeStats } from './tlshandshakes.js'
+export type { Sni, TlsClientOptions, TlsContext, TlsServerOptions } from './tlsoptions.js'
+export { TlsServer, type TlsServerStats } from './tlsserver.js'
+export { TlsSocket } from './tlssocket.js'

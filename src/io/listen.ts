@@ -26,6 +26,9 @@ import {
   socketSettings,
   whereOf,
 } from './socketoptions.js'
+import { Handshakes } from './tlshandshakes.js'
+import { checkServerTls, type TlsServerOptions } from './tlsoptions.js'
+import { TlsServer } from './tlsserver.js'
 
 /** How many connections may wait to be accepted, unless told otherwise. */
 const BACKLOG = 1024
@@ -52,6 +55,10 @@ export interface ListenOptions extends SocketOptions {
   mode?: number
   /** Whether the file of a Unix socket on which nobody listens any more, left by a program that was killed, is removed. */
   removeStale?: boolean
+  /** Certificate, key and more: the server speaks TLS. */
+  tls?: TlsServerOptions
+  /** The protocols that the server speaks, the best first: the first that a client offers is taken. */
+  alpn?: readonly string[]
 }
 
 class Listen extends LateOp<Server> {
@@ -64,7 +71,8 @@ class Listen extends LateOp<Server> {
 
   enter(fiber: Fiber): void {
     if (this.fiber !== null) throw enteredTwice(this, this.fiber)
-    const { maxConnections = Infinity, backlog = BACKLOG, mode, path } = this.options
+    const { maxConnections = Infinity, backlog = BACKLOG, mode, path, tls, alpn } = this.options
+    const shaking = tls === undefined ? null : new Handshakes(tls, alpn, fiber.runtime, this.describe())
     const node = createServer({ pauseOnConnect: true, ...socketSettings(this.options) })
     let server: Server | null = null
     node.on('connection', (socket) => server?.connected(socket))
@@ -77,7 +85,8 @@ class Listen extends LateOp<Server> {
         node.close() // it was looking up a name when it was told to close
         return
       }
-      server = new Server(fiber.runtime, node, maxConnections, backlog)
+      const parts = [fiber.runtime, node, maxConnections, backlog] as const
+      server = shaking === null ? new Server(...parts) : new TlsServer(shaking, ...parts)
       this.over()
       settle(fiber, this, server)
     })
@@ -196,6 +205,8 @@ const OPTIONS = [
   'ipv6Only',
   'mode',
   'removeStale',
+  'tls',
+  'alpn',
 ]
 
 /**
@@ -210,6 +221,8 @@ const OPTIONS = [
  * yield* server.close()
  * ```
  */
+export function listen(options: ListenOptions & { tls: TlsServerOptions }): Op<TlsServer>
+export function listen(options?: ListenOptions): Op<Server>
 export function listen(options: ListenOptions = {}): Op<Server> {
   checkOptions(options, OPTIONS, 'listen()')
   checkSocketOptions(options, 0, 'listen()')
@@ -230,6 +243,7 @@ export function listen(options: ListenOptions = {}): Op<Server> {
   if (reusePort === true && !canReusePort) {
     throw new BadArgument(`listen({ reusePort: true }) needs Node 22.12 or later, this is ${process.version}`)
   }
+  checkServerTls(options.tls, options.alpn, 'listen()')
   const own = { ...options }
   return removeStale === true ? repeatable(`listen(${path})`, () => listenAnew(own)) : new Listen(own)
 }

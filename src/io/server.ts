@@ -99,7 +99,7 @@ export class Server {
   open = 0
   /** @internal */
   handled = 0
-  private readonly path: string | undefined
+  protected readonly path: string | undefined
   private readonly line = new Waiters()
   private readonly backlog = new Ring<Socket>()
   private readonly op = new Accept(this)
@@ -217,10 +217,13 @@ export class Server {
       this.report(
         `the backlog of ${this.maxBacklog} connections is full: more are dropped until some are accepted`,
       )
-    } else {
-      const socket = adopt(accepted)
-      this.arrived(new Socket(socket, adoption.works === true, this.path))
-    }
+    } else this.welcome(accepted)
+  }
+
+  /** A server that speaks TLS has more to do before a fiber gets it. */
+  protected welcome(accepted: NetSocket): void {
+    const socket = adopt(accepted)
+    this.arrived(new Socket(socket, adoption.works === true, this.path))
   }
 
   private drop(accepted: NetSocket): void {

@@ -36,7 +36,7 @@ export const onread =
     ? undefined
     : { buffer: receiveBuffer, callback: received as unknown as () => boolean }
 
-class SocketChannel extends BaseChannel {
+export class SocketChannel extends BaseChannel {
   private outbox: Chunk | Chunk[] | null = null
   private waiting = 0
   private isDirty = false
