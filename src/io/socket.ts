@@ -1,19 +1,12 @@
 // A plain socket (TCP or Unix) as a channel, without Node's readable side: bytes arrive in one buffer that all sockets share
-// (`onread`), and go straight to whoever waits. Where that cannot be had, they arrive as Node's 'data' instead. What is
-// written in one turn is sent together.
-//
-//   write(small)  ->  outbox  --at the end of the turn-->  one write
-//   write(large)  ->  outbox and the chunk, one write; not copied, so the writer waits until it is taken
+// (`onread`), and go straight to whoever waits. Where that cannot be had, they arrive as Node's 'data' instead. How it
+// sends is in outbox.ts.
 
 import type { Socket as NetSocket } from 'node:net'
-import { BaseChannel, type Chunk } from './channel.js'
+import { SendingChannel } from './outbox.js'
 import { Stream } from './stream.js'
 
 const RECEIVE_SIZE = 64 * 1024
-/** Bytes of this length and more are not copied. */
-const LARGE = 4096
-/** So many may wait to be sent before a writer has to wait. */
-const ROOM = 64 * 1024
 
 /** The kernel writes here, and the bytes are taken before anybody else can read. */
 export const receiveBuffer = Buffer.allocUnsafeSlow(RECEIVE_SIZE)
@@ -36,10 +29,7 @@ export const onread =
     ? undefined
     : { buffer: receiveBuffer, callback: received as unknown as () => boolean }
 
-export class SocketChannel extends BaseChannel {
-  private outbox: Chunk | Chunk[] | null = null
-  private waiting = 0
-  private isDirty = false
+export class SocketChannel extends SendingChannel {
   private label: string | undefined
   /** What broke it, if something did. */
   error: unknown = null
@@ -65,59 +55,16 @@ export class SocketChannel extends BaseChannel {
     this.socket.pause()
   }
 
-  write(chunk: Chunk): boolean {
-    const { socket } = this
-    if (chunk.length >= LARGE && typeof chunk !== 'string') {
-      const { outbox } = this
-      if (outbox === null) socket.write(chunk, this.sent)
-      else {
-        socket.cork()
-        this.flush()
-        socket.write(chunk, this.sent)
-        socket.uncork()
-      }
-      return socket.writableLength === 0
-    }
-    this.put(typeof chunk === 'string' ? chunk : Buffer.from(chunk))
-    this.waiting += chunk.length
-    if (!this.isDirty) {
-      this.isDirty = true
-      flushSoon(this)
-    }
-    return this.waiting + socket.writableLength < ROOM
-  }
-
-  private put(chunk: Chunk): void {
-    const { outbox } = this
-    if (outbox === null) this.outbox = chunk
-    else if (typeof outbox === 'string' && typeof chunk === 'string') this.outbox = outbox + chunk
-    else if (Array.isArray(outbox)) outbox.push(chunk)
-    else this.outbox = [outbox, chunk]
-  }
-
-  flush(): void {
-    const { outbox, socket } = this
-    this.isDirty = false
-    if (outbox === null) return
-    const count = this.waiting
-    this.outbox = null
-    this.waiting = 0
-    const chunk = Array.isArray(outbox)
-      ? Buffer.concat(outbox.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
-      : outbox
-    if (count < ROOM) socket.write(chunk)
-    else socket.write(chunk, this.sent) // somebody waits for it
-  }
-
-  private get sent(): () => void {
-    return () => {
-      if (this.socket.writableLength === 0) this.socket[STREAM]?.drained()
-    }
+  protected drained(): void {
+    this.socket[STREAM]?.drained()
   }
 
   end(): void {
+    const { socket } = this
     this.flush()
-    this.socket.end()
+    socket.end((error?: Error | null) => {
+      if (!error) socket[STREAM]?.finished() // else `failed` tells it
+    })
   }
 
   close(): void {
@@ -128,23 +75,10 @@ export class SocketChannel extends BaseChannel {
   }
 
   destroy(): void {
-    this.outbox = null
+    this.drop()
     this.socket.destroy()
     if (this.socket.closed) this.socket[STREAM]?.closed()
   }
-}
-
-let dirty: SocketChannel[] = []
-
-/** When the run queue is empty: Node's ticks come after its microtasks, in which fibers run. */
-function flushSoon(channel: SocketChannel): void {
-  if (dirty.push(channel) === 1) process.nextTick(flushAll)
-}
-
-function flushAll(): void {
-  const all = dirty
-  dirty = []
-  for (const channel of all) channel.flush()
 }
 
 // One function for all sockets, each: Node calls a listener with its socket as `this`.
@@ -162,12 +96,6 @@ function failed(this: Owned, error: Error): void {
 }
 function closed(this: Owned): void {
   this[STREAM]?.closed()
-}
-function drained(this: Owned): void {
-  this[STREAM]?.drained()
-}
-function finished(this: Owned): void {
-  this[STREAM]?.finished()
 }
 
 /**
@@ -192,8 +120,6 @@ export class Socket extends Stream {
     socket.on('end', ended)
     socket.on('error', failed)
     socket.on('close', closed)
-    socket.on('drain', drained)
-    socket.on('finish', finished)
     socket.unref() // it holds the process only while a fiber waits for it
   }
 
