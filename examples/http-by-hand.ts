@@ -19,7 +19,7 @@ class Parser {
     const heads = this.text.split('\r\n\r\n')
     this.text = heads.pop() as string
     if (this.text.length > LONGEST_HEAD) throw new RangeError('the head of a request is too long')
-    return heads.map((head) => head.slice(0, head.indexOf('\r\n')))
+    return heads.map((head) => head.split('\r\n', 1)[0] as string)
   }
 }
 

@@ -277,9 +277,14 @@ describe('the examples print what they promise', { concurrency: 2 }, () => {
   }
 })
 
-test('every example is run here and listed in their README', () => {
+test('every example is run, here or in examples-net.test.ts, and listed in their README', () => {
   const names = readdirSync(sources).flatMap((file) => /^(.*)\.ts$/.exec(file)?.[1] ?? [])
-  assert.deepEqual([...new Set([...runs.map(({ name }) => name), 'tour'])].sort(), names.sort())
+  const served = readFileSync(
+    fileURLToPath(new URL('../../test/examples-net.test.ts', import.meta.url)),
+    'utf8',
+  )
+  const servers = [...served.matchAll(/serving\(\s*'([\w-]+)'/g)].map((match) => match[1] as string)
+  assert.deepEqual([...new Set([...runs.map(({ name }) => name), ...servers, 'tour'])].sort(), names.sort())
   const listed = readFileSync(`${sources}README.md`, 'utf8').matchAll(/^\| \[(.*)\]\(\1\.ts\)/gm)
   assert.deepEqual([...listed].map(([, name]) => name).sort(), names)
 })

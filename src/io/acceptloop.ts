@@ -1,39 +1,68 @@
-// acceptLoop: a fiber for each connection. The connection is closed when its body is over; an error in one of them is reported
-// and harms nobody else (S29).
+// acceptLoop: a fiber for each connection, named conn#1, conn#2 and so on.
+//
+//   accept -> [ conn#1: body -> its children are stopped -> what was written is sent, closed ] -> room for the next
+//
+// A fiber that is stopped closes its connection in the same way, within its grace, even if it never ran a line (S05). An error in
+// one of them is reported and harms nobody else (S29).
 
-import { type Routine, runBody, scope, spin } from '../core/index.js'
-import { Semaphore } from '../sync/index.js'
+import { addCleanup, Fiber, isStop, type Routine, runBody, scope, spin } from '../core/index.js'
 import type { Server } from './server.js'
-import type { Stream } from './stream.js'
+import type { Socket } from './socket.js'
 
-type Handler = (socket: Stream) => never
+export type Handler = (...args: unknown[]) => never
 
-export function* acceptLoop(server: Server, body: (socket: Stream) => unknown): Routine<void> {
-  const room = server.maxConnections === Infinity ? null : new Semaphore(server.maxConnections)
-  /** Handed to a fiber that has not run yet: if it is stopped before, it never will (S05). */
-  const unstarted = new Set<Stream>()
-  let count = 0
-  function* converse(stream: Stream): Routine<void> {
-    unstarted.delete(stream)
+export function* acceptLoop(server: Server, body: Handler, onError: Handler | undefined): Routine<void> {
+  const { room } = server
+  const loop = Fiber.current
+  let isOver = false
+
+  function* converse(socket: Socket): Routine<void> {
     try {
-      yield* runBody(body as Handler, stream)
-      yield* stream.close()
-    } finally {
-      stream.destroy()
-      room?.release()
+      if ((yield* runBody(body, socket)) !== false) return
+      isOver = true
+      server.dismiss(loop)
+    } catch (error) {
+      if (isStop(error)) throw error
+      if (socket.isLostBy(error)) return
+      if (onError === undefined) throw error
+      yield* runBody(onError, error, socket)
     }
   }
-  try {
-    yield* scope(function* () {
-      for (;;) {
-        if (room !== null) yield* room.acquire()
-        const stream = yield* server.accept()
-        if (stream === undefined) return
-        unstarted.add(stream)
-        spin({ name: `conn#${++count}`, link: false }, converse, stream)
+
+  function handle(socket: Socket): void {
+    const fiber = spin({ name: `conn#${++server.handled}`, link: false }, converse, socket)
+    server.open++
+    addCleanup(fiber, function* () {
+      try {
+        yield* socket.close()
+      } finally {
+        socket.destroy()
+        server.open--
+        room?.release()
       }
     })
-  } finally {
-    for (const stream of unstarted) stream.destroy()
   }
+
+  /** Whether there was one. */
+  function* next(): Routine<boolean> {
+    if (room !== null) yield* room.acquire()
+    let socket: Socket | undefined
+    let isHandled = false
+    try {
+      if (!isOver) socket = yield* server.accept()
+      if (socket === undefined || isOver) return false
+      handle(socket) // throws if this fiber has been forced to end meanwhile (S06)
+      isHandled = true
+      return true
+    } finally {
+      if (!isHandled) {
+        room?.release()
+        if (socket !== undefined) server.putBack(socket)
+      }
+    }
+  }
+
+  yield* scope(function* () {
+    while (!isOver && (yield* next()));
+  })
 }

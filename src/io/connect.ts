@@ -1,8 +1,10 @@
 // connect: a socket to somebody else. A connection that arrives when its fiber has left is closed (S35).
 
-import { connect as connectSocket, type Socket } from 'node:net'
+import { isIP, type Socket as NetSocket, connect as netConnect } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import {
   BadArgument,
+  checkMs,
   checkOptions,
   enteredTwice,
   type Fiber,
@@ -11,52 +13,81 @@ import {
   type Op,
   settle,
   show,
+  type TimerNode,
 } from '../core/index.js'
+import { TimedOut } from '../sync/index.js'
 import { ioError } from './errors.js'
-import { onread, socketStream } from './socket.js'
-import type { Stream } from './stream.js'
+import { onread, Socket } from './socket.js'
+import { checkSocketOptions, type SocketOptions, socketSettings, whereOf } from './socketoptions.js'
+import { connectTls } from './tlsconnect.js'
+import { clientError } from './tlserrors.js'
+import { checkClientTls, type TlsClientOptions } from './tlsoptions.js'
+import { TlsSocket } from './tlssocket.js'
 
 /** Where to connect to, and how. */
-export interface ConnectOptions {
-  /** A name or an address; default 'localhost'. */
+export interface ConnectOptions extends SocketOptions {
+  /** A name or an address; default `localhost`. Of a name with several addresses, each is tried, as Node does it. */
   host?: string
   /** Which one; needed unless there is a path. */
   port?: number
   /** The path of a Unix socket, instead of host and port. */
   path?: string
-  /** Whether small packets are sent at once; default true. */
-  noDelay?: boolean
-  /** Whether the system looks now and then if the other side is still there; true, or after how many milliseconds. */
-  keepAlive?: boolean | number
+  /** How many milliseconds it may take until the connection is there; then `TimedOut`. Default: as long as the system tries. */
+  timeout?: number
+  /** The address on this side. */
+  localAddress?: string
+  /** Only addresses of IPv4 or of IPv6; default: both. */
+  family?: 4 | 6
+  /** Whether to speak TLS, and how. The handshake is part of `connect`. */
+  tls?: boolean | TlsClientOptions
+  /** The protocols that are offered in the handshake, such as `['h2', 'http/1.1']`. */
+  alpn?: readonly string[]
 }
 
-class Connect extends LateOp<Stream> {
-  private socket: Socket | null = null
+class Connect extends LateOp<Socket> implements TimerNode {
+  time = 0
+  seq = 0
+  index = -1
+  private socket: NetSocket | null = null
   private fiber: Fiber | null = null
 
-  constructor(private readonly options: ConnectOptions) {
+  constructor(
+    private readonly options: ConnectOptions,
+    private readonly tls: TlsClientOptions | undefined,
+  ) {
     super()
   }
 
   enter(fiber: Fiber): void {
     if (this.fiber !== null) throw enteredTwice(this, this.fiber)
-    const { host, port, path, noDelay = true, keepAlive = false } = this.options
-    const target = path === undefined ? { host: host ?? 'localhost', port: port as number } : { path }
-    const socket = connectSocket({
-      ...target,
-      ...(onread === undefined ? {} : { onread }),
-      allowHalfOpen: true,
-      noDelay,
-      keepAlive: keepAlive !== false,
-      keepAliveInitialDelay: typeof keepAlive === 'number' ? keepAlive : 0,
-    } as never)
+    const { timeout } = this.options
+    const socket = this.begin()
     socket.pause()
+    socket.on('error', this.failed)
+    socket.on(this.tls === undefined ? 'connect' : 'secureConnect', this.connected)
     this.fiber = fiber
     this.socket = socket
-    fiber.runtime.hold()
-    fiber.runtime.external++
-    socket.on('error', this.failed)
-    socket.on('connect', this.connected)
+    const { runtime } = fiber
+    runtime.hold()
+    runtime.external++
+    if (timeout !== undefined) runtime.addTimer(this, runtime.now() + timeout)
+  }
+
+  private begin(): NetSocket {
+    const { host = 'localhost', port, path, localAddress, family } = this.options
+    const target = {
+      ...(path === undefined ? { host, port } : { path }),
+      ...(localAddress === undefined ? {} : { localAddress }),
+      ...(family === undefined ? {} : { family }),
+      ...(onread === undefined ? {} : { onread }),
+      ...socketSettings(this.options),
+    }
+    if (this.tls !== undefined) return connectTls(target, this.tls, this.options.alpn, this.describe())
+    try {
+      return netConnect(target as never)
+    } catch (error) {
+      throw ioError(error, this.describe())
+    }
   }
 
   private readonly connected = (): void => {
@@ -64,21 +95,35 @@ class Connect extends LateOp<Stream> {
     if (fiber === null || socket === null) return
     this.over(fiber)
     socket.off('error', this.failed)
-    settle(fiber, this, socketStream(socket))
+    socket.off(this.tls === undefined ? 'connect' : 'secureConnect', this.connected)
+    const { path } = this.options
+    if (this.tls === undefined) settle(fiber, this, new Socket(socket, onread !== undefined, path))
+    else settle(fiber, this, new TlsSocket(socket as TLSSocket, path))
   }
 
   private readonly failed = (error: Error): void => {
     const { fiber } = this
     if (fiber === null) return
     this.over(fiber)
-    fail(fiber, this, ioError(error, this.describe()))
+    fail(fiber, this, (this.tls === undefined ? ioError : clientError)(error, this.describe()))
+  }
+
+  /** The time is up. */
+  fire(): void {
+    const { fiber, socket } = this
+    if (fiber === null) return
+    socket?.destroy()
+    this.over(fiber)
+    fail(fiber, this, new TimedOut(`${this.describe()} took longer than ${this.options.timeout} ms`))
   }
 
   private over(fiber: Fiber): void {
+    const { runtime } = fiber
     this.fiber = null
     this.socket = null
-    fiber.runtime.external--
-    fiber.runtime.release()
+    runtime.removeTimer(this)
+    runtime.external--
+    runtime.release()
   }
 
   abort(fiber: Fiber): void {
@@ -86,18 +131,37 @@ class Connect extends LateOp<Stream> {
     this.over(fiber)
   }
 
-  override discard(stream: Stream): void {
-    stream.destroy()
+  override discard(socket: Socket): void {
+    socket.destroy()
+  }
+
+  /** Iterated by hand (S69). */
+  override late(value: unknown, fiber: Fiber): void {
+    super.late(value, fiber)
+    ;(value as Socket).destroy()
   }
 
   describe(): string {
-    const { host = 'localhost', port, path } = this.options
-    return `connect(${path ?? `${host}:${port}`})`
+    return `connect(${whereOf({ host: 'localhost', ...this.options })})`
   }
 }
 
+const OPTIONS = [
+  'host',
+  'port',
+  'path',
+  'noDelay',
+  'keepAlive',
+  'timeout',
+  'localAddress',
+  'family',
+  'tls',
+  'alpn',
+]
+
 /**
- * Connects to a TCP port or a Unix socket.
+ * Connects to a TCP port or a Unix socket. What goes wrong is an `IOError` with the system's code, such as
+ * `ECONNREFUSED` or `ENOTFOUND`.
  *
  * ```ts
  * const server = yield* listen({ port: 0 })
@@ -108,13 +172,21 @@ class Connect extends LateOp<Stream> {
  * yield* server.close()
  * ```
  */
-export function connect(options: ConnectOptions): Op<Stream> {
-  checkOptions(options, ['host', 'port', 'path', 'noDelay', 'keepAlive'], 'connect()')
-  const { port, path } = options
-  if (path === undefined && !(Number.isInteger(port) && (port as number) >= 0 && (port as number) < 65536)) {
-    throw new BadArgument(
-      `connect() needs a port from 0 to 65535, or the path of a Unix socket; got ${show(port)}`,
-    )
+export function connect(options: ConnectOptions & { tls: true | TlsClientOptions }): Op<TlsSocket>
+export function connect(options: ConnectOptions): Op<Socket>
+export function connect(options: ConnectOptions): Op<Socket> {
+  checkOptions(options, OPTIONS, 'connect()')
+  checkSocketOptions(options, 1, 'connect()')
+  const { port, path, timeout, localAddress, family } = options
+  if (port === undefined && path === undefined) {
+    throw new BadArgument('connect() needs a port, or the path of a Unix socket')
   }
-  return new Connect(options)
+  if (timeout !== undefined) checkMs(timeout, 'the timeout of connect()')
+  if (localAddress !== undefined && isIP(localAddress) === 0) {
+    throw new BadArgument(`the localAddress of connect() must be an IP address, got ${show(localAddress)}`)
+  }
+  if (family !== undefined && family !== 4 && family !== 6) {
+    throw new BadArgument(`the family of connect() must be 4 or 6, got ${show(family)}`)
+  }
+  return new Connect({ ...options }, checkClientTls(options.tls, options.alpn, 'connect()'))
 }

@@ -89,10 +89,17 @@ export function ioError(cause: unknown, what: string): IOError {
   return new IOError(`${what} failed: ${reasonOf(cause)}`, cause)
 }
 
+/** What OpenSSL tells besides a message full of numbers. */
+interface OpenSslError {
+  library?: string
+  reason?: string
+}
+
 /** In words, with the code: 'connection refused (ECONNREFUSED)'. */
 export function reasonOf(cause: unknown): string {
-  const { code, errno, message } = (cause ?? {}) as NodeJS.ErrnoException
+  if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]) // one for each address
+  const { code, errno, message, library, reason } = (cause ?? {}) as NodeJS.ErrnoException & OpenSslError
   const words = typeof errno === 'number' ? getSystemErrorMap().get(errno)?.[1] : undefined
-  const text = words ?? message ?? String(cause)
+  const text = words ?? (library === undefined ? undefined : reason) ?? message ?? String(cause)
   return code === undefined || text.includes(code) ? text : `${text} (${code})`
 }

@@ -1,46 +1,59 @@
 // A server: connections that were made and that nobody has accepted yet wait in its backlog.
 //
 //   the kernel --> Node accepts --> [ backlog ] --accept--> the first of the fibers that wait
+//                              \--> dropped, when the backlog is full or descriptors run out
+//
+//   open -> closed
 
-import { createServer, type Server as NodeServer, type Socket } from 'node:net'
+import type { Server as NetServer, Socket as NetSocket } from 'node:net'
 import {
   BaseOp,
   checkBody,
   checkOptions,
-  enteredTwice,
+  debugging,
   type Fiber,
-  fail,
-  LateOp,
   type Op,
   type Returned,
+  Ring,
+  type Runtime,
   repeatable,
   settle,
   Waiters,
 } from '../core/index.js'
-import { acceptLoop } from './acceptloop.js'
-import { ioError } from './errors.js'
-import { adopt, socketStream } from './socket.js'
-import type { Stream } from './stream.js'
+import { Semaphore } from '../sync/index.js'
+import { acceptLoop, type Handler } from './acceptloop.js'
+import { adopt, adoption } from './adopt.js'
+import { descriptorBound, descriptorOf } from './descriptors.js'
+import { reasonOf } from './errors.js'
+import { Socket } from './socket.js'
+import { whereOf } from './socketoptions.js'
 
-/** Where to listen, and how. */
-export interface ListenOptions {
-  /** Default 0: any port that is free. */
-  port?: number
-  /** The address to listen on; default: all of them. */
-  host?: string
-  /** The path of a Unix socket, instead of host and port. */
-  path?: string
-  /** How many connections may wait to be accepted; default 511. */
-  backlog?: number
-  /** How many may be open at once in `acceptLoop`; more wait in the backlog. */
-  maxConnections?: number
-  /** Whether small packets are sent at once; default true. */
-  noDelay?: boolean
-  /** Whether the system looks now and then if the other side is still there; true, or after how many milliseconds. */
-  keepAlive?: boolean | number
+/** Trouble with accepting is reported once in so many milliseconds. */
+const REPORT_EVERY = 60_000
+
+/** How a server is doing. */
+export interface ServerStats {
+  /** Connections that have come. */
+  readonly connections: number
+  /** Those that wait to be accepted. */
+  readonly backlog: number
+  /** Those that are open in accept loops. */
+  readonly open: number
+  /** Those that were closed at once: the backlog was full, or descriptors were running out. */
+  readonly dropped: number
+  /** How often the system could not accept one. */
+  readonly failed: number
+  /** Fibers that wait for one. */
+  readonly waiting: number
 }
 
-class Accept extends BaseOp<Stream | undefined> {
+/** What an accept loop may be told. */
+export interface AcceptLoopOptions<R = unknown> {
+  /** Called with the error of a body instead of reporting it; may wait, and write. The connection is closed afterwards. */
+  onError?: (error: unknown, socket: Socket) => Returned<R>
+}
+
+class Accept extends BaseOp<Socket | undefined> {
   constructor(private readonly server: Server) {
     super()
   }
@@ -49,6 +62,11 @@ class Accept extends BaseOp<Stream | undefined> {
   }
   abort(fiber: Fiber): void {
     this.server.leave(fiber)
+  }
+  /** It has got one, and was iterated by hand (S69). */
+  override late(socket: Socket | undefined, fiber: Fiber): void {
+    super.late(socket, fiber)
+    if (socket !== undefined) this.server.putBack(socket)
   }
   describe(): string {
     return `${this.server.name}.accept()`
@@ -69,47 +87,82 @@ class Accept extends BaseOp<Stream | undefined> {
  * ```
  */
 export class Server {
-  private readonly waiting = new Waiters()
-  private readonly backlog: Stream[] = []
+  /** The address it listens on, or the path of its Unix socket. */
+  readonly address: string
+  /** The port, or 0 for a Unix socket. */
+  readonly port: number
+  /** What it is, for the tree and for errors. */
+  readonly name: string
+  /** @internal So many may be open in accept loops. Null: any number. */
+  readonly room: Semaphore | null
+  /** @internal How many are open in accept loops, and how many have been. */
+  open = 0
+  /** @internal */
+  handled = 0
+  protected readonly path: string | undefined
+  private readonly line = new Waiters()
+  private readonly backlog = new Ring<Socket>()
+  private readonly op = new Accept(this)
   private isOpen = true
+  private connections = 0
+  private dropped = 0
+  private failed = 0
+  private lastReport = -Infinity
 
   /** @internal */
   constructor(
-    private readonly server: NodeServer,
-    /** @internal */
-    readonly maxConnections: number,
-    private readonly limit: number,
+    private readonly runtime: Runtime,
+    private readonly server: NetServer,
+    maxConnections: number,
+    private readonly maxBacklog: number,
   ) {
-    server.unref()
-  }
-
-  /** The port, or 0 for a Unix socket. */
-  get port(): number {
-    const address = this.server.address()
-    return typeof address === 'object' && address !== null ? address.port : 0
-  }
-
-  /** What it is, for the tree and for errors. */
-  get name(): string {
-    const address = this.server.address()
-    if (address === null) return 'server'
-    return typeof address === 'string' ? `server ${address}` : `server :${address.port}`
+    const place = server.address()
+    this.path = typeof place === 'string' ? place : undefined
+    this.port = typeof place === 'object' && place !== null ? place.port : 0
+    this.address = typeof place === 'object' && place !== null ? place.address : (place ?? '')
+    this.name = `server ${this.path ?? whereOf({ host: isAny(this.address) ? '' : this.address, port: this.port })}`
+    this.room = maxConnections === Infinity ? null : new Semaphore(maxConnections, { name: 'maxConnections' })
   }
 
   /** The next connection; `undefined` when the server is closed. */
-  accept(): Op<Stream | undefined> {
-    return new Accept(this)
+  accept(): Op<Socket | undefined> {
+    return debugging ? new Accept(this) : this.op
   }
 
-  /** Spins a fiber for each connection, until the server is closed or a body returns `false`; then waits for those that
-   * are open. The connection is closed when its body is over. */
-  acceptLoop<R>(body: (socket: Stream) => Returned<R>): Op<void> {
+  /** A connection if one has come, else `undefined`. Never waits. */
+  tryAccept(): Socket | undefined {
+    return this.backlog.size > 0 ? this.backlog.shift() : undefined
+  }
+
+  /**
+   * Spins a fiber for each connection, until the server is closed or a body returns `false`; then waits for those that
+   * are open. When a body is over, its fiber's children are stopped, what was written is sent and the connection is
+   * closed. The error of a body is reported and harms no other (S29); that the other side went away is none.
+   *
+   * ```ts
+   * const server = yield* listen({ port: 0 })
+   * spin(() =>
+   *   server.acceptLoop(function* (socket) {
+   *     const name = yield* socket.gets()
+   *     yield* socket.write(`hello ${name}\n`)
+   *   }),
+   * )
+   * const client = yield* connect({ port: server.port })
+   * yield* client.write('world\n')
+   * console.log(yield* client.gets(), yield* client.gets()) // hello world undefined
+   * yield* server.close()
+   * ```
+   */
+  acceptLoop<R, E>(body: (socket: Socket) => Returned<R>, options: AcceptLoopOptions<E> = {}): Op<void> {
     const where = `${this.name}.acceptLoop()`
     checkBody(body, where)
-    return repeatable(where, () => acceptLoop(this, body as (socket: Stream) => unknown))
+    const { onError } = checkOptions(options, ['onError'], where)
+    if (onError !== undefined) checkBody(onError, `onError of ${where}`)
+    return repeatable(where, () => acceptLoop(this, body as Handler, onError as Handler | undefined))
   }
 
-  /** Listens no more. Connections in the backlog are closed; those that were accepted are not. */
+  /** Listens no more, and removes the file of a Unix socket. Connections in the backlog are closed; those that were accepted
+   * are not. */
   close(): Op<void> {
     return repeatable(`${this.name}.close()`, () => this.shut())
   }
@@ -118,39 +171,106 @@ export class Server {
     this.destroy()
   }
 
-  /** Listens no more. Never waits. */
+  /** As `close`, but never waits. */
   destroy(): void {
     if (!this.isOpen) return
     this.isOpen = false
     this.server.close()
-    for (const stream of this.backlog.splice(0)) stream.destroy()
-    for (let place = this.waiting.first; place !== null; place = this.waiting.first) {
+    while (this.backlog.size > 0) this.backlog.shift().destroy()
+    for (let place = this.line.first; place !== null; place = this.line.first) {
       this.letGo(place.fiber as Fiber)
-      this.waiting.give(place, undefined)
+      this.line.give(place, undefined)
     }
   }
 
+  /** Whether it listens no more. */
+  get isClosed(): boolean {
+    return !this.isOpen
+  }
+
+  /** For `use` and `await using`: closes it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.destroy()
+  }
+
+  /** How it is doing. */
+  stats(): ServerStats {
+    const { connections, backlog, open, dropped, failed, line } = this
+    return { connections, backlog: backlog.size, open, dropped, failed, waiting: line.size }
+  }
+
   /** @internal Somebody has connected. */
-  connected(accepted: Socket): void {
+  connected(accepted: NetSocket): void {
     if (!this.isOpen) {
       accepted.destroy()
       return
     }
-    const stream = socketStream(adopt(accepted))
-    const place = this.waiting.first
-    if (place !== null) {
+    this.connections++
+    if (descriptorOf(accepted) >= descriptorBound()) {
+      this.drop(accepted)
+      this.report(
+        'descriptors are running out: connections are dropped until others are closed. ' +
+          'Raise the limit (ulimit -n), or give listen({ maxConnections }) and a smaller backlog',
+      )
+    } else if (this.line.size === 0 && this.backlog.size >= this.maxBacklog) {
+      this.drop(accepted)
+      this.report(
+        `the backlog of ${this.maxBacklog} connections is full: more are dropped until some are accepted`,
+      )
+    } else this.welcome(accepted)
+  }
+
+  /** A server that speaks TLS has more to do before a fiber gets it. */
+  protected welcome(accepted: NetSocket): void {
+    const socket = adopt(accepted)
+    this.arrived(new Socket(socket, adoption.works === true, this.path))
+  }
+
+  private drop(accepted: NetSocket): void {
+    this.dropped++
+    accepted.destroy()
+  }
+
+  /** @internal A connection for the first who waits, or for the backlog. */
+  arrived(socket: Socket): void {
+    const place = this.line.first
+    if (place === null) this.backlog.push(socket)
+    else {
       this.letGo(place.fiber as Fiber)
-      this.waiting.give(place, stream)
-    } else if (this.backlog.length < this.limit) this.backlog.push(stream)
-    else stream.destroy()
+      this.line.give(place, socket)
+    }
+  }
+
+  /** @internal Whoever had it has no use for it: it goes to the next. */
+  putBack(socket: Socket): void {
+    if (!this.isOpen) socket.destroy()
+    else if (this.line.size > 0) this.arrived(socket)
+    else this.backlog.unshift(socket)
+  }
+
+  /** @internal The system could not accept a connection. There will be others. */
+  acceptFailed(error: unknown): void {
+    this.failed++
+    this.report(`a connection could not be accepted: ${reasonOf(error)}`)
+  }
+
+  private report(what: string): void {
+    const now = this.runtime.now()
+    if (now - this.lastReport < REPORT_EVERY) return
+    this.lastReport = now
+    const { dropped, failed } = this
+    this.runtime.report({
+      kind: 'dropped',
+      message: `${this.name}: ${what} (so far: ${dropped} dropped, ${failed} failed)`,
+    })
   }
 
   /** @internal */
   join(fiber: Fiber, op: Accept): void {
     if (!this.isOpen) settle(fiber, op, undefined)
-    else if (this.backlog.length > 0) settle(fiber, op, this.backlog.shift())
+    else if (this.backlog.size > 0) settle(fiber, op, this.backlog.shift())
     else {
-      this.waiting.join(fiber, undefined)
+      this.line.join(fiber, undefined)
       fiber.runtime.hold()
       fiber.runtime.external++
     }
@@ -158,8 +278,18 @@ export class Server {
 
   /** @internal */
   leave(fiber: Fiber): void {
-    this.waiting.leave(fiber)
+    this.line.leave(fiber)
     this.letGo(fiber)
+  }
+
+  /** @internal A fiber that waits for a connection goes on without one. */
+  dismiss(fiber: Fiber): void {
+    for (const place of this.line) {
+      if (place.fiber !== fiber) continue
+      this.letGo(fiber)
+      this.line.give(place, undefined)
+      return
+    }
   }
 
   private letGo({ runtime }: Fiber): void {
@@ -168,81 +298,6 @@ export class Server {
   }
 }
 
-class Listen extends LateOp<Server> {
-  private server: NodeServer | null = null
-  private fiber: Fiber | null = null
-
-  constructor(private readonly options: ListenOptions) {
-    super()
-  }
-
-  enter(fiber: Fiber): void {
-    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
-    const { port = 0, host, path, backlog = 511, maxConnections = Infinity, noDelay = true } = this.options
-    const node = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay })
-    const server = new Server(node, maxConnections, backlog)
-    node.on('connection', (socket) => server.connected(socket))
-    this.fiber = fiber
-    this.server = node
-    fiber.runtime.hold()
-    fiber.runtime.external++
-    node.on('error', this.failed)
-    node.once('listening', () => {
-      if (this.fiber !== fiber) return
-      this.over(fiber)
-      settle(fiber, this, server)
-    })
-    node.listen(
-      path === undefined ? { port, ...(host === undefined ? {} : { host }), backlog } : { path, backlog },
-    )
-  }
-
-  private readonly failed = (error: Error): void => {
-    const { fiber } = this
-    if (fiber === null) return
-    this.over(fiber)
-    fail(fiber, this, ioError(error, this.describe()))
-  }
-
-  private over(fiber: Fiber): void {
-    this.fiber = null
-    this.server = null
-    fiber.runtime.external--
-    fiber.runtime.release()
-  }
-
-  abort(fiber: Fiber): void {
-    this.server?.close()
-    this.over(fiber)
-  }
-
-  override discard(server: Server): void {
-    server.destroy()
-  }
-
-  describe(): string {
-    const { port = 0, host = '', path } = this.options
-    return `listen(${path ?? `${host}:${port}`})`
-  }
-}
-
-/**
- * Listens on a TCP port or a Unix socket; goes on when it listens.
- *
- * ```ts
- * const server = yield* listen({ port: 0 })
- * spin(() => server.acceptLoop((socket) => socket.readLoop((chunk) => socket.write(chunk))))
- * const socket = yield* connect({ port: server.port })
- * yield* socket.end('echo\n')
- * console.log(yield* socket.gets()) // echo
- * yield* server.close()
- * ```
- */
-export function listen(options: ListenOptions = {}): Op<Server> {
-  checkOptions(
-    options,
-    ['port', 'host', 'path', 'backlog', 'maxConnections', 'noDelay', 'keepAlive'],
-    'listen()',
-  )
-  return new Listen(options)
+function isAny(address: string): boolean {
+  return address === '::' || address === '0.0.0.0'
 }

@@ -1,26 +1,20 @@
 // A plain socket (TCP or Unix) as a channel, without Node's readable side: bytes arrive in one buffer that all sockets share
-// (`onread`), and go straight to whoever waits. What is written in one turn is sent together.
-//
-//   write(small)  ->  outbox  --at the end of the turn-->  one write
-//   write(large)  ->  outbox and the chunk, one write; not copied, so the writer waits until it is taken
+// (`onread`), and go straight to whoever waits. Where that cannot be had, they arrive as Node's 'data' instead. How it
+// sends is in outbox.ts.
 
-import { Socket } from 'node:net'
-import { BaseChannel, type Chunk } from './channel.js'
+import type { Socket as NetSocket } from 'node:net'
+import { SendingChannel } from './outbox.js'
 import { Stream } from './stream.js'
 
 const RECEIVE_SIZE = 64 * 1024
-/** Bytes of this length and more are not copied. */
-const LARGE = 4096
-/** So many may wait to be sent before a writer has to wait. */
-const ROOM = 64 * 1024
 
 /** The kernel writes here, and the bytes are taken before anybody else can read. */
-const receiveBuffer = Buffer.allocUnsafeSlow(RECEIVE_SIZE)
+export const receiveBuffer = Buffer.allocUnsafeSlow(RECEIVE_SIZE)
 /** The view of it that was used last: messages of a protocol are often equally long. */
 let view = receiveBuffer
 
 const STREAM = Symbol('polyphony.stream')
-type Owned = Socket & { [STREAM]: Stream | null }
+type Owned = NetSocket & { [STREAM]: Stream | null }
 
 /** For `onread`. Called as a method of its socket, so one function serves all. */
 function received(this: Owned, count: number): boolean {
@@ -35,37 +29,23 @@ export const onread =
     ? undefined
     : { buffer: receiveBuffer, callback: received as unknown as () => boolean }
 
-/** Whether an accepted connection can be given the shared buffer: Node has an option for it, but does not document it. */
-let canAdopt: boolean | undefined
-
-/** An accepted connection as a socket that reads into the shared buffer; the same socket if that cannot be done here. */
-export function adopt(accepted: Socket): Socket {
-  const handle = (accepted as unknown as { _handle: any })._handle
-  canAdopt ??= onread !== undefined && typeof handle?.useUserBuffer === 'function'
-  if (!canAdopt || handle === null) return accepted
-  const options = { handle, onread, allowHalfOpen: true, manualStart: true }
-  const socket = new Socket(options as object)
-  if ((socket as unknown as { _handle: unknown })._handle !== handle) {
-    canAdopt = false
-    socket.destroy()
-    return accepted
-  }
-  ;(accepted as unknown as { _handle: unknown })._handle = null // it is the other's now
-  return socket
-}
-
-class SocketChannel extends BaseChannel {
-  private outbox: Chunk | Chunk[] | null = null
-  private waiting = 0
-  private isDirty = false
+export class SocketChannel extends SendingChannel {
   private label: string | undefined
+  /** What broke it, if something did. */
+  error: unknown = null
 
-  constructor(readonly socket: Owned) {
+  constructor(
+    /** For those who build on it, such as TLS. */
+    readonly socket: Owned,
+    /** Of a Unix socket. */
+    private readonly path: string | undefined,
+  ) {
     super()
+    if (path === undefined) socket.remoteAddress // Node keeps it: when the socket is closed, it is too late to ask
   }
 
   get name(): string {
-    return (this.label ??= nameOf(this.socket))
+    return (this.label ??= nameOf(this.socket, this.path))
   }
 
   resume(): void {
@@ -75,59 +55,16 @@ class SocketChannel extends BaseChannel {
     this.socket.pause()
   }
 
-  write(chunk: Chunk): boolean {
-    const { socket } = this
-    if (chunk.length >= LARGE && typeof chunk !== 'string') {
-      const { outbox } = this
-      if (outbox === null) socket.write(chunk, this.sent)
-      else {
-        socket.cork()
-        this.flush()
-        socket.write(chunk, this.sent)
-        socket.uncork()
-      }
-      return socket.writableLength === 0
-    }
-    this.put(typeof chunk === 'string' ? chunk : Buffer.from(chunk))
-    this.waiting += chunk.length
-    if (!this.isDirty) {
-      this.isDirty = true
-      flushSoon(this)
-    }
-    return this.waiting + socket.writableLength < ROOM
-  }
-
-  private put(chunk: Chunk): void {
-    const { outbox } = this
-    if (outbox === null) this.outbox = chunk
-    else if (typeof outbox === 'string' && typeof chunk === 'string') this.outbox = outbox + chunk
-    else if (Array.isArray(outbox)) outbox.push(chunk)
-    else this.outbox = [outbox, chunk]
-  }
-
-  flush(): void {
-    const { outbox, socket } = this
-    this.isDirty = false
-    if (outbox === null) return
-    const count = this.waiting
-    this.outbox = null
-    this.waiting = 0
-    const chunk = Array.isArray(outbox)
-      ? Buffer.concat(outbox.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
-      : outbox
-    if (count < ROOM) socket.write(chunk)
-    else socket.write(chunk, this.sent) // somebody waits for it
-  }
-
-  private get sent(): () => void {
-    return () => {
-      if (this.socket.writableLength === 0) this.socket[STREAM]?.drained()
-    }
+  protected drained(): void {
+    this.socket[STREAM]?.drained()
   }
 
   end(): void {
+    const { socket } = this
     this.flush()
-    this.socket.end()
+    socket.end((error?: Error | null) => {
+      if (!error) socket[STREAM]?.finished() // else `failed` tells it
+    })
   }
 
   close(): void {
@@ -138,60 +75,98 @@ class SocketChannel extends BaseChannel {
   }
 
   destroy(): void {
-    this.outbox = null
+    this.drop()
     this.socket.destroy()
     if (this.socket.closed) this.socket[STREAM]?.closed()
   }
 }
 
-let dirty: SocketChannel[] = []
-
-/** When the run queue is empty: Node's ticks come after its microtasks, in which fibers run. */
-function flushSoon(channel: SocketChannel): void {
-  if (dirty.push(channel) === 1) process.nextTick(flushAll)
-}
-
-function flushAll(): void {
-  const all = dirty
-  dirty = []
-  for (const channel of all) channel.flush()
-}
-
 // One function for all sockets, each: Node calls a listener with its socket as `this`.
+function receivedData(this: Owned, bytes: Buffer): void {
+  if (this[STREAM]?.received(bytes, true) === false) this.pause()
+}
 function ended(this: Owned): void {
   this[STREAM]?.ended()
 }
 function failed(this: Owned, error: Error): void {
-  this[STREAM]?.failed(error)
+  const stream = this[STREAM]
+  if (stream === null) return
+  ;(stream.channel as SocketChannel).error ??= error
+  stream.failed(error)
 }
 function closed(this: Owned): void {
   this[STREAM]?.closed()
 }
-function drained(this: Owned): void {
-  this[STREAM]?.drained()
-}
-function finished(this: Owned): void {
-  this[STREAM]?.finished()
+
+/**
+ * A connection, by TCP or a Unix socket: a stream that knows where it leads. Made by `connect`, and by `accept` and
+ * `acceptLoop` of a server.
+ *
+ * ```ts
+ * const server = yield* listen({ host: '127.0.0.1' })
+ * const socket = yield* connect({ host: '127.0.0.1', port: server.port })
+ * console.log(socket.remoteAddress, socket.remotePort === server.port) // 127.0.0.1 true
+ * socket.destroy()
+ * yield* server.close()
+ * ```
+ */
+export class Socket extends Stream {
+  /** @internal On a connected socket, which reads into the shared buffer if it was made with `onread`. */
+  constructor(plain: NetSocket, isShared: boolean, path?: string) {
+    const socket = plain as Owned
+    super(() => new SocketChannel(socket, path))
+    socket[STREAM] = this
+    if (!isShared) socket.on('data', receivedData)
+    socket.on('end', ended)
+    socket.on('error', failed)
+    socket.on('close', closed)
+    socket.unref() // it holds the process only while a fiber waits for it
+  }
+
+  private get net(): NetSocket {
+    return (this.channel as SocketChannel).socket
+  }
+
+  /** The address of the other side; `undefined` for a Unix socket. */
+  get remoteAddress(): string | undefined {
+    return this.net.remoteAddress
+  }
+
+  /** The port of the other side; `undefined` for a Unix socket. */
+  get remotePort(): number | undefined {
+    return this.net.remotePort
+  }
+
+  /** The address on this side; `undefined` for a Unix socket, and when it is closed. */
+  get localAddress(): string | undefined {
+    return this.net.localAddress
+  }
+
+  /** The port on this side; `undefined` for a Unix socket, and when it is closed. */
+  get localPort(): number | undefined {
+    return this.net.localPort
+  }
+
+  /** Whether small packets are sent at once. They are, unless told otherwise. */
+  setNoDelay(isOn = true): void {
+    this.net.setNoDelay(isOn)
+  }
+
+  /** Whether the system looks now and then if the other side is still there, and after how many milliseconds of silence. */
+  setKeepAlive(isOn = true, ms = 0): void {
+    this.net.setKeepAlive(isOn, ms)
+  }
+
+  /** @internal Whether an error is that of the connection itself: the other side went away, or cannot be reached any more. */
+  isLostBy(error: unknown): boolean {
+    const { error: own } = this.channel as SocketChannel
+    return own !== null && (error as Error | null)?.cause === own
+  }
 }
 
-/** A stream on a connected socket that was made with `onread`. A socket holds the process only while a fiber waits for it. */
-export function socketStream(plain: Socket): Stream {
-  const socket = plain as Owned
-  const stream = new Stream(() => new SocketChannel(socket))
-  socket[STREAM] = stream
-  socket.on('end', ended)
-  socket.on('error', failed)
-  socket.on('close', closed)
-  socket.on('drain', drained)
-  socket.on('finish', finished)
-  socket.unref()
-  return stream
-}
-
-function nameOf(socket: Socket): string {
+function nameOf(socket: NetSocket, path: string | undefined): string {
+  if (path !== undefined) return `unix ${path}`
   const { remoteAddress, remotePort, remoteFamily } = socket
-  if (remoteAddress === undefined) return 'unix socket'
-  return remoteFamily === 'IPv6'
-    ? `tcp [${remoteAddress}]:${remotePort}`
-    : `tcp ${remoteAddress}:${remotePort}`
+  if (remoteAddress === undefined) return 'tcp (gone)' // before we could ask
+  return `tcp ${remoteFamily === 'IPv6' ? `[${remoteAddress}]` : remoteAddress}:${remotePort}`
 }
