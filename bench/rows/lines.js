@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import readline from 'node:readline'
 import { run } from '../../dist/index.js'
-import { openFile, readLines } from '../../dist/io/index.js'
+import * as io from '../../dist/io/index.js'
 import { traffic } from '../traffic/traffic.js'
 
 const LINES = 400_000
@@ -36,7 +36,7 @@ function check(n, lines) {
 }
 
 function* countGets(path) {
-  const file = yield* openFile(path)
+  const file = yield* io.openFile(path)
   let lines = 0
   while ((yield* file.gets()) !== undefined) lines++
   yield* file.close()
@@ -45,7 +45,7 @@ function* countGets(path) {
 
 function* countLines(path) {
   let lines = 0
-  yield* readLines(path, () => {
+  yield* io.readLines(path, () => {
     lines++
   })
   return lines
@@ -75,7 +75,7 @@ const common = {
 }
 const exchange = { request: 'GET /articles/1234 and a few words more\n', answer: 'same' }
 
-export const rows = [
+const ofFiles = [
   {
     name: 'a line of a large log, gets()',
     aim: { readline: 3, 'readline for await': 3 },
@@ -88,6 +88,10 @@ export const rows = [
     ...common,
     ours: checked((path) => run(() => countLines(path))),
   },
+]
+
+export const rows = [
+  ...('openFile' in io ? ofFiles : []),
   {
     name: 'TCP echo of a line, gets()',
     multiple: 64,
