@@ -102,7 +102,10 @@ export class Flow {
 
   /** @internal */
   joinReaders(fiber: Fiber, op: Taking<any>): void {
-    if (this.readers.size === 0) {
+    if (
+      this.readers.size === 0 &&
+      (this.intake.size > 0 || this.inflow === OVER || op.max < 0 || this.phase !== LIVE)
+    ) {
       const found = this.taken(op)
       if (found !== MORE) {
         settle(fiber, op, found)
@@ -199,14 +202,18 @@ export class Flow {
   }
 
   /** @internal Hands chunks over. Whether there is room for more. */
-  send(chunks: readonly Chunk[], what: string): boolean {
+  send(chunks: Chunk | readonly Chunk[], what: string): boolean {
     this.checkOpen(what)
+    if (typeof chunks === 'string' || chunks instanceof Uint8Array) return this.sendOne(chunks)
     let hasRoom = this.outflow !== FULL
-    for (const chunk of chunks) {
-      if (chunk.length === 0) continue
-      this.bytesWritten += chunk.length
-      hasRoom = this.channel.write(chunk)
-    }
+    for (const chunk of chunks) hasRoom = this.sendOne(chunk)
+    return hasRoom
+  }
+
+  private sendOne(chunk: Chunk): boolean {
+    if (chunk.length === 0) return this.outflow !== FULL
+    this.bytesWritten += chunk.length
+    const hasRoom = this.channel.write(chunk)
     this.outflow = hasRoom ? OPEN : FULL
     return hasRoom
   }
