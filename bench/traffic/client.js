@@ -4,6 +4,8 @@
 import net from 'node:net'
 
 const shared = Buffer.alloc(65536)
+/** How many connect at once: more than the backlog of a server holds would be tried again a second later. */
+const AT_A_TIME = 100
 let connections = []
 /** Requests that are still to be sent, and connections that wait for an answer. */
 let left = 0
@@ -61,15 +63,21 @@ function lengthOf(text, answer) {
 }
 
 const answers = {
-  /** Makes the connections; each sends one request and waits for its answer. */
-  open({ port, count, request, answer }) {
+  /** Makes the connections, some at a time; each sends one request and waits for its answer. */
+  async open({ port, count, request, answer }) {
     const bytes = typeof request === 'number' ? Buffer.alloc(request, 'abcdefghij') : Buffer.from(request)
     const length = answer === 'same' ? bytes.length : answer
     connections = []
-    for (let i = 0; i < count; i++) connections.push(new Connection(port, bytes, length))
-    for (const connection of connections) connection.send()
-    busy = count
-    return allAnswered()
+    while (connections.length < count) {
+      busy = Math.min(count - connections.length, AT_A_TIME)
+      const answered = allAnswered()
+      for (let i = 0; i < busy; i++) {
+        const connection = new Connection(port, bytes, length)
+        connections.push(connection)
+        connection.send()
+      }
+      await answered
+    }
   },
   /** Sends n requests. */
   go({ n }) {
