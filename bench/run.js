@@ -5,14 +5,16 @@
 //   npm run bench -- --node current        only the Node that runs this (or: newest)
 //   npm run bench -- --only ours,async     only these contestants
 //   npm run bench -- --write               also writes bench/results.md and the table in README.md
-//   npm run bench:quick                    ours and async only, this Node only, few rounds: for tuning
+//   npm run bench:quick                    ours and what Node has itself, this Node only, few rounds: for tuning
+//   npm run bench -- echo --profile dir    also writes a CPU profile of each process; bench/profile.js dir reads them
 //   node bench/run.js --smoke              each row once with tiny counts: does the bench still work?
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { loadavg } from 'node:os'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { needBuilt, oneOf, readArgs, refuse, wholeNumber } from '../scripts/args.js'
-import { CONTESTANTS, checkRow, isLibrary } from './harness.js'
+import { CONTESTANTS, checkRow, isLibrary, WITHOUT_LIBRARY } from './harness.js'
 import { writeReport } from './report.js'
 import { line, lineOf, titles } from './table.js'
 
@@ -20,11 +22,12 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 const newestHome = fileURLToPath(new URL('../tools/newest-node/', import.meta.url))
 
 const { values: options, words } = readArgs(
-  'npm run bench -- [word in the name of a row ...] [--rounds n] [--node current|newest|both] [--only a,b] [--write] [--quick] [--smoke]',
+  'npm run bench -- [word in the name of a row ...] [--rounds n] [--node current|newest|both] [--only a,b] [--profile folder] [--write] [--quick] [--smoke]',
   {
     rounds: { type: 'string' },
     node: { type: 'string' },
     only: { type: 'string' },
+    profile: { type: 'string' },
     write: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     smoke: { type: 'boolean', default: false },
@@ -36,7 +39,7 @@ if (options.write && (words.length > 0 || options.node || options.only || quick 
   refuse('--write is for the whole bench: no words, no --node, no --only, no --quick, no --smoke')
 }
 const rounds = wholeNumber('--rounds', options.rounds, 1) ?? (quick ? 5 : 9)
-const only = options.only?.split(',') ?? (quick ? ['ours', 'async'] : CONTESTANTS)
+const only = options.only?.split(',') ?? (quick ? ['ours', 'async', ...WITHOUT_LIBRARY] : CONTESTANTS)
 for (const who of only) oneOf('--only', who, CONTESTANTS)
 oneOf('--node', options.node, ['current', 'newest', 'both'])
 needBuilt('dist/index.js')
@@ -110,6 +113,11 @@ function inOrder(a, b) {
     'million',
     'starvation',
     'tap',
+    'echo',
+    'hello',
+    'parts',
+    'lines',
+    'connections',
   ]
   const place = (file) => (order.indexOf(file.replace('.js', '')) + 100) % 100
   return place(a) - place(b)
@@ -162,9 +170,17 @@ function measure(node, job) {
 /** One after the other in one process; the figures of each. */
 function runInProcess(node, jobs) {
   const what = { jobs: jobs.map(({ file, index, only }) => ({ file, index, only })), rounds, quick, smoke }
-  const json = execFileSync(node.path, ['--expose-gc', `${here}row.js`, JSON.stringify(what)], {
+  const flags = ['--expose-gc', ...profiling(node, jobs)]
+  const json = execFileSync(node.path, [...flags, `${here}row.js`, JSON.stringify(what)], {
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   return JSON.parse(json).map((list) => Object.fromEntries(list.map(({ who, figures }) => [who, figures])))
+}
+
+/** The processes of servers inherit these (see traffic/traffic.js). */
+function profiling(node, [{ file, index }]) {
+  if (options.profile === undefined) return []
+  const name = `${node.version}-${file.replace('.js', '')}${index}.cpuprofile`
+  return ['--cpu-prof', `--cpu-prof-dir=${resolve(options.profile)}`, `--cpu-prof-name=${name}`]
 }

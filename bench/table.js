@@ -110,7 +110,9 @@ function show({ unit, never }, figure) {
   if (figure === undefined) return ''
   if (figure >= never) return 'never'
   if (unit === undefined)
-    return figure < 9950 ? `${figure.toFixed(0)} ns` : `${(figure / 1000).toFixed(0)} µs`
+    return figure < 9950
+      ? `${figure.toFixed(0)} ns`
+      : `${(figure / 1000).toFixed(figure < 99_500 ? 1 : 0)} µs`
   if (unit === 'ns more') return `${figure.toFixed(1)} ns`
   if (unit === 'ms') return `${figure.toFixed(1)} ms`
   if (unit === '%') return `${figure.toFixed(2)} %`

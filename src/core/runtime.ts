@@ -79,6 +79,8 @@ export class Runtime {
   /** Called when a root that is not raw is dead. */
   onRootEnd: ((fiber: Fiber) => void) | null = null
 
+  /** What to do when this turn is over, once. */
+  private atEnd: (() => void) | null = null
   private held = 0
   private turns = 0
   private switches = 0
@@ -153,7 +155,20 @@ export class Runtime {
       this.awake = queue.size > 0 || this.nextTimer <= this.lastEnd
       if (this.awake) this.backend.yieldTurn()
       this.rest()
+      if (this.atEnd !== null) this.endTurn(this.atEnd)
     }
+  }
+
+  /** Calls this once when the turn that goes on is over: what was written in it goes out together. False if none goes on. */
+  afterTurn(callback: () => void): boolean {
+    if (!this.turning || (this.atEnd !== null && this.atEnd !== callback)) return false
+    this.atEnd = callback
+    return true
+  }
+
+  private endTurn(callback: () => void): void {
+    this.atEnd = null
+    callback()
   }
 
   /** Debug mode: names a fiber that holds the event loop. */

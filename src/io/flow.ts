@@ -119,7 +119,10 @@ export class Flow {
 
   /** @internal */
   joinReaders(fiber: Fiber, op: Taking<any>): void {
-    if (this.readers.size === 0) {
+    if (
+      this.readers.size === 0 &&
+      (this.intake.size > 0 || this.inflow === OVER || op.max < 0 || this.phase !== LIVE)
+    ) {
       const found = this.taken(op)
       if (found !== MORE) {
         settle(fiber, op, found)
@@ -224,18 +227,21 @@ export class Flow {
   }
 
   /** @internal Hands chunks over. Whether there is room for more. */
-  send(chunks: readonly Chunk[], what: string): boolean {
+  send(chunks: Chunk | readonly Chunk[], what: string): boolean {
     this.checkOpen(what)
     try {
-      for (const chunk of chunks) {
-        if (chunk.length === 0) continue
-        this.bytesWritten += chunk.length
-        if (!this.channel.write(chunk)) this.outflow = FULL
-      }
+      if (typeof chunks === 'string' || chunks instanceof Uint8Array) this.sendOne(chunks)
+      else for (const chunk of chunks) this.sendOne(chunk)
     } catch (error) {
       throw ioError(error, `${this.name}.${what}()`)
     }
     return this.outflow !== FULL
+  }
+
+  private sendOne(chunk: Chunk): void {
+    if (chunk.length === 0) return
+    this.bytesWritten += chunk.length
+    if (!this.channel.write(chunk)) this.outflow = FULL
   }
 
   /** @internal Hands copies over, if there is room: nobody will be told when the chunks may be reused. */

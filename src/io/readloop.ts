@@ -1,6 +1,6 @@
 // readLoop: a body for each chunk, as it comes. The chunk is lent: it is valid until the body has ended.
 
-import { type Fiber, type Op, type Routine, runBody, settle } from '../core/index.js'
+import { BaseOp, type Fiber, type Op, type Routine, runBody, settle } from '../core/index.js'
 import type { Flow } from './flow.js'
 import type { Intake } from './intake.js'
 import { cutWrites, giveBack, type Lent, lend } from './lent.js'
@@ -36,8 +36,9 @@ export function* readLoop(
     next.lent = null
     const cutBefore = cutWrites
     const returned = body(chunk)
-    const result =
-      typeof returned === 'object' && returned !== null ? yield* runBody(() => returned) : returned
+    let result = returned
+    if (returned instanceof BaseOp) result = yield* returned as Op<unknown>
+    else if (typeof returned === 'object' && returned !== null) result = yield* runBody(() => returned)
     if (lent !== null && cutWrites === cutBefore) giveBack(lent)
     if (result === false) return
   }

@@ -2,10 +2,11 @@
 // (`onread`), and go straight to whoever waits. Where that cannot be had, they arrive as Node's 'data' instead. What is
 // written in one turn is sent together.
 //
-//   write(small)  ->  outbox  --at the end of the turn-->  one write
-//   write(large)  ->  outbox and the chunk, one write; not copied, so the writer waits until it is taken
+//   write(small)  ->  arena or outbox  --at the end of the turn-->  one write
+//   write(large)  ->  what waits and the chunk, one write; not copied, so the writer waits until it is taken
 
 import type { Socket as NetSocket } from 'node:net'
+import { baton } from '../core/index.js'
 import { BaseChannel, type Chunk } from './channel.js'
 import { Stream } from './stream.js'
 
@@ -37,12 +38,19 @@ export const onread =
     : { buffer: receiveBuffer, callback: received as unknown as () => boolean }
 
 export class SocketChannel extends BaseChannel {
+  /** What waits to be sent: strings, and bytes that did not fit behind those in the arena. */
   private outbox: Chunk | Chunk[] | null = null
+  /** Or: a stretch of the arena. */
+  private from = 0
+  private to = 0
   private waiting = 0
   private isDirty = false
+  /** The last write was answered with false: `drained` is due when everything is sent. */
+  private isFull = false
   private label: string | undefined
   /** What broke it, if something did. */
   error: unknown = null
+  private onSent: (() => void) | null = null
 
   constructor(
     /** For those who build on it, such as TLS. */
@@ -66,28 +74,53 @@ export class SocketChannel extends BaseChannel {
   }
 
   write(chunk: Chunk): boolean {
-    const { socket } = this
-    if (chunk.length >= LARGE && typeof chunk !== 'string') {
-      const { outbox } = this
-      if (outbox === null) socket.write(chunk, this.sent)
-      else {
-        socket.cork()
-        this.flush()
-        socket.write(chunk, this.sent)
-        socket.uncork()
-      }
-      return socket.writableLength === 0
-    }
-    this.put(typeof chunk === 'string' ? chunk : Buffer.from(chunk))
+    if (typeof chunk !== 'string' && chunk.length >= LARGE) return this.writeLarge(chunk)
+    if (typeof chunk === 'string') this.put(chunk)
+    else if (this.outbox !== null || !this.copy(chunk)) this.put(Buffer.from(chunk))
     this.waiting += chunk.length
     if (!this.isDirty) {
       this.isDirty = true
       flushSoon(this)
     }
-    return this.waiting + socket.writableLength < ROOM
+    if (!this.isFull && this.waiting + this.socket.writableLength >= ROOM) this.isFull = true
+    return !this.isFull
+  }
+
+  private writeLarge(chunk: Uint8Array): boolean {
+    const { socket } = this
+    let isBorrowed = false
+    if (this.waiting === 0) socket.write(chunk)
+    else {
+      socket.cork()
+      isBorrowed = this.handOver()
+      socket.write(chunk)
+      socket.uncork()
+    }
+    if (socket.writableLength === 0) return !this.isFull
+    if (isBorrowed) renewArena()
+    this.isFull = true
+    socket.write(NOTHING, this.sent)
+    return false
+  }
+
+  /** Into the arena, behind what is there of this socket. False if it does not fit, or somebody else's is behind. */
+  private copy(chunk: Uint8Array): boolean {
+    const { length } = chunk
+    if (used + length > ARENA) return false
+    if (this.from === this.to) this.from = used
+    else if (this.to !== used) return false
+    arena.set(chunk, used)
+    this.to = used += length
+    return true
   }
 
   private put(chunk: Chunk): void {
+    if (this.from < this.to) {
+      const before = Buffer.from(arena.subarray(this.from, this.to))
+      this.from = this.to = 0
+      this.outbox = [before, chunk]
+      return
+    }
     const { outbox } = this
     if (outbox === null) this.outbox = chunk
     else if (typeof outbox === 'string' && typeof chunk === 'string') this.outbox = outbox + chunk
@@ -96,23 +129,45 @@ export class SocketChannel extends BaseChannel {
   }
 
   flush(): void {
-    const { outbox, socket } = this
     this.isDirty = false
-    if (outbox === null) return
-    const count = this.waiting
-    this.outbox = null
+    if (this.waiting === 0) return
+    const isBorrowed = this.handOver()
+    if (isBorrowed && this.socket.writableLength > 0) renewArena()
+  }
+
+  /** Gives Node what waits to be sent. Whether that lies in the arena. */
+  private handOver(): boolean {
+    const { socket, outbox } = this
     this.waiting = 0
-    const chunk = Array.isArray(outbox)
-      ? Buffer.concat(outbox.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
-      : outbox
-    if (count < ROOM) socket.write(chunk)
-    else socket.write(chunk, this.sent) // somebody waits for it
+    const chunk = this.taken()
+    if (this.isFull)
+      socket.write(chunk, this.sent) // somebody waits for it
+    else socket.write(chunk)
+    return outbox === null
+  }
+
+  /** What waits to be sent, in one piece. */
+  private taken(): Chunk {
+    const { outbox, from, to, socket } = this
+    if (outbox === null) {
+      this.from = this.to = 0
+      if (socket.writableLength > 0) return Buffer.from(arena.subarray(from, to))
+      if (from !== 0) return arena.subarray(from, to)
+      if (sentView.length !== to) sentView = arena.subarray(0, to)
+      return sentView
+    }
+    this.outbox = null
+    if (!Array.isArray(outbox)) return outbox
+    return Buffer.concat(outbox.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
   }
 
   private get sent(): () => void {
-    return () => {
-      if (this.socket.writableLength === 0) this.socket[STREAM]?.drained()
-    }
+    return (this.onSent ??= () => {
+      const { socket } = this
+      if (!this.isFull || socket.writableLength > 0 || this.waiting > 0) return
+      this.isFull = false
+      socket[STREAM]?.drained()
+    })
   }
 
   end(): void {
@@ -129,22 +184,49 @@ export class SocketChannel extends BaseChannel {
 
   destroy(): void {
     this.outbox = null
+    this.from = this.to = 0
+    this.waiting = 0
     this.socket.destroy()
     if (this.socket.closed) this.socket[STREAM]?.closed()
   }
 }
 
+// Small chunks are copied here, one socket's behind the other's. Most are sent as soon as they are flushed, and the place is
+// free again; if one is not, Node keeps it and we take another.
+
+const ARENA = 16 * 1024
+let arena = Buffer.allocUnsafeSlow(ARENA)
+let used = 0
+/** The view of it that was used last. */
+let sentView = arena
+const NOTHING = Buffer.alloc(0)
+
+/** Node keeps the old one until all of it is sent. What others have in it and was not flushed yet comes along. */
+function renewArena(): void {
+  const old = arena
+  arena = Buffer.allocUnsafeSlow(ARENA)
+  arena.set(old.subarray(0, used))
+  sentView = arena
+}
+
 let dirty: SocketChannel[] = []
 
-/** When the run queue is empty: Node's ticks come after its microtasks, in which fibers run. */
+/** When the run queue is empty, or, outside of a turn, when this tick of Node is over. */
 function flushSoon(channel: SocketChannel): void {
-  if (dirty.push(channel) === 1) process.nextTick(flushAll)
+  if (dirty.push(channel) === 1 && baton.fiber?.runtime.afterTurn(flushAll) !== true)
+    process.nextTick(flushAll)
 }
 
 function flushAll(): void {
   const all = dirty
-  dirty = []
-  for (const channel of all) channel.flush()
+  if (all.length === 1) {
+    ;(all[0] as SocketChannel).flush()
+    all.length = 0
+  } else {
+    dirty = []
+    for (const channel of all) channel.flush()
+  }
+  used = 0
 }
 
 // One function for all sockets, each: Node calls a listener with its socket as `this`.

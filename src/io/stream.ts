@@ -176,7 +176,7 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
   /** Sends strings (as UTF-8) and bytes, in the order of the calls. Waits while there is no room; afterwards the bytes
    * may be reused. What is written in one turn travels together. */
   write(...chunks: Chunk[]): Op<void> {
-    return new Write(this, chunks)
+    return new Write(this, chunks.length === 1 ? (chunks[0] as Chunk) : chunks)
   }
 
   /** Sends if there is room, and never waits. False: there is none, and nothing was sent. */

@@ -1,22 +1,46 @@
 // The waits of writing, and of ending and closing. A chunk is handed over at once, in the order of the calls; the wait is for
 // room. A fiber that is stopped in that wait leaves, and its bytes are sent all the same: half a message helps nobody.
 
-import { BadArgument, BaseOp, type Fiber, LATER, settle, show } from '../core/index.js'
+import {
+  BadArgument,
+  BaseOp,
+  doneIn,
+  type Fiber,
+  freePass,
+  LATER,
+  type Switchpoint,
+  settle,
+  show,
+} from '../core/index.js'
 import type { Chunk } from './channel.js'
 import type { Flow } from './flow.js'
 import { writeWasCut } from './lent.js'
 
 export class Write extends BaseOp<void> {
+  /** Handed over by `next`; only the wait for room is left. */
+  private isSent = false
+
   constructor(
     private readonly stream: Flow,
-    private readonly chunks: readonly Chunk[],
+    private readonly chunks: Chunk | readonly Chunk[],
   ) {
     super()
     checkChunks(chunks, stream, 'write')
   }
 
+  /** Most writes find room, and need not be entered. */
+  override next(): IteratorResult<Switchpoint, void> {
+    const fiber = this.stream.hasRoom ? freePass() : null
+    if (fiber === null) return super.next()
+    if (this.stream.send(this.chunks, 'write')) return doneIn(fiber, undefined)
+    this.isSent = true
+    return super.next()
+  }
+
   enter(fiber: Fiber): void {
-    if (this.stream.send(this.chunks, 'write')) settle(fiber, this, undefined)
+    const { isSent } = this
+    this.isSent = false
+    if (!isSent && this.stream.send(this.chunks, 'write')) settle(fiber, this, undefined)
     else this.stream.joinWriters(fiber, this)
   }
 
@@ -77,8 +101,9 @@ export class Close extends BaseOp<void> {
   }
 }
 
-export function checkChunks(chunks: readonly unknown[], stream: Flow, what: string): void {
-  for (const chunk of chunks) {
+export function checkChunks(chunks: unknown, stream: Flow, what: string): void {
+  if (typeof chunks === 'string' || chunks instanceof Uint8Array) return
+  for (const chunk of Array.isArray(chunks) ? chunks : [chunks]) {
     if (typeof chunk === 'string' || chunk instanceof Uint8Array) continue
     throw new BadArgument(`${stream.name}.${what}() needs strings or bytes (Uint8Array), got ${show(chunk)}`)
   }

@@ -1,0 +1,45 @@
+// What memory does a connection take that says nothing more? Each has said one thing and has got its answer.
+import { execFileSync } from 'node:child_process'
+import { startClient, startHost } from '../traffic/traffic.js'
+
+const COUNT = Math.min(10_000, descriptors() - 1000)
+
+/** How many files a process may have open. */
+function descriptors() {
+  const limit = execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim()
+  return limit === 'unlimited' ? Infinity : Number(limit)
+}
+
+/** Bytes for each of n connections, in a new server. */
+function bytesEach(server, what) {
+  return async (n) => {
+    const host = await startHost('echo.js', server)
+    const client = startClient()
+    const exchange = { port: host.port, request: 64, answer: 'same' }
+    await client.ask({ type: 'open', count: 10, ...exchange })
+    const before = await host.ask({ type: 'memory' })
+    await client.ask({ type: 'open', count: n, ...exchange })
+    const after = await host.ask({ type: 'memory' })
+    await host.end()
+    await client.end()
+    return (after[what] - before[what]) / n
+  }
+}
+
+const row = (name, what, more) => ({
+  name,
+  note: 'At least 0.77x is at most 1.3 times the memory.',
+  unit: 'bytes',
+  n: COUNT,
+  rounds: 3,
+  slow: true,
+  ours: bytesEach('readLoop', what),
+  net: bytesEach('plainNet', what),
+  'read()': bytesEach('read', what),
+  ...more,
+})
+
+export const rows = [
+  row(`memory of each of ${COUNT.toLocaleString('en')} idle connections`, 'rss', { aim: { net: 0.77 } }),
+  row('live heap of an idle connection', 'heapUsed', { detail: true }),
+]

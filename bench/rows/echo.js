@@ -1,0 +1,22 @@
+// What does it cost a server to send back what it received? 64 connections, one message at a time on each.
+import { traffic } from '../traffic/traffic.js'
+
+function echo(size, name, aims) {
+  const exchange = { request: size, answer: 'same' }
+  const net = traffic('echo.js', 'plainNet', exchange)
+  const read = traffic('echo.js', 'read', exchange)
+  const readLoop = traffic('echo.js', 'readLoop', exchange)
+  return [
+    { name: `TCP echo of ${name}, read()`, aim: { net: aims.net }, multiple: 64, ours: read, net },
+    {
+      name: `TCP echo of ${name}, readLoop`,
+      aim: { net: aims.net, ...(aims.read && { 'read()': aims.read }) },
+      multiple: 64,
+      ours: readLoop,
+      net,
+      'read()': read,
+    },
+  ]
+}
+
+export const rows = [...echo(64, '64 B', { net: 0.95 }), ...echo(16384, '16 kB', { net: 1.15, read: 1.2 })]
