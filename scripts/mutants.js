@@ -2728,4 +2728,70 @@ export const mutants = [
       'this.burst * this.interval',
     ],
   ),
+
+  // ---- datagrams and names
+  ...rule(
+    'I8',
+    [
+      'io/udp',
+      'datagrams are kept without a limit',
+      'this.unread.size >= this.capacity',
+      'this.unread.size >= Infinity',
+    ],
+    ['io/udp', 'a dropped datagram is not counted', 'this.dropped++', ''],
+    ['io/udp', 'who leaves keeps its place in line', 'this.waiters.leave(fiber)\n', ''],
+    ['io/udp', 'a wait that is over goes on holding the process', 'runtime.release()', ''],
+    ['io/udp', 'an open socket holds the process', 'socket.unref()\n    socket.on', 'socket.on'],
+    ['io/udp', 'a waiting fiber does not hold the process', 'fiber.runtime.hold()', 'fiber.runtime.held++'],
+    [
+      'io/udp',
+      'an error that came while nobody waited is lost',
+      'this.trouble = told',
+      'this.trouble = null',
+    ],
+    [
+      'io/udp',
+      'an error is told again and again',
+      'this.trouble = null\n      throw trouble',
+      'throw trouble',
+    ],
+    [
+      'io/udp',
+      'a datagram taken by a broken loop is lost',
+      'if (value !== OVER) this.socket.putBack(value as Datagram)',
+      '',
+    ],
+    [
+      'io/udp',
+      'closing leaves those who wait in line',
+      "else this.refuse(place, this.isOver('recv'))",
+      'else break',
+    ],
+    [
+      'io/udp',
+      'closing does not wait for what is being sent',
+      'if (this.sending.size === 0) this.destroy()\n  }',
+      'this.destroy()\n  }',
+    ],
+    ['io/udp', 'closing leaves a loop in an error', 'new Recv(this, OVER))', 'new Recv(this, undefined))'],
+    [
+      'io/udpopen',
+      'a socket that was refused stays open',
+      'letGo(socket)\n      attempt.fail',
+      'attempt.fail',
+    ],
+    [
+      'io/udpsend',
+      'a stop cuts a datagram that the system is taking',
+      'return LATER',
+      'return undefined as unknown as typeof LATER',
+    ],
+    ['io/request', 'an answer to an earlier wait ends a later one', 'if (this.isOver) return false', ''],
+    [
+      'io/lookup',
+      'an address of the wrong kind passes',
+      'if (family !== undefined && family !== literal) {',
+      'if (family === literal && family !== literal) {',
+    ],
+  ),
 ]

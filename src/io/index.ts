@@ -1,9 +1,12 @@
-// Input and output ('polyphony/io'): streams of bytes over standard input, sockets and memory.
+// Input and output ('polyphony/io'): streams of bytes over standard input, sockets and memory; UDP; compression.
 
 export type { Channel, Chunk, Receiver } from './channel.js'
 export { type ConnectOptions, connect } from './connect.js'
-export { IOError, LimitExceeded, StreamClosed, UnexpectedEnd } from './errors.js'
+export { type ByteSource, type CopyOptions, copy } from './copy.js'
+export { CorruptInput, IOError, LimitExceeded, StreamClosed, UnexpectedEnd } from './errors.js'
 export type { StreamStats } from './flow.js'
+export type { GzipHeader, GzipHeaderOptions } from './gzipheader.js'
+export { type Address, type LookupOptions, lookup } from './lookup.js'
 export { pair, pipe } from './memory.js'
 export { type ListenOptions, listen, Server } from './server.js'
 export { gets, stdin } from './stdin.js'
@@ -14,3 +17,19 @@ export {
   Stream,
   type Writer,
 } from './stream.js'
+export { type Datagram, type GroupOptions, UdpSocket, type UdpStats } from './udp.js'
+export { type UdpOptions, udp } from './udpopen.js'
+export type { Destination } from './udpsend.js'
+export {
+  type BrotliOptions,
+  brotli,
+  type DeflateOptions,
+  deflate,
+  type GunzipOptions,
+  type GzipOptions,
+  gunzip,
+  gzip,
+  inflate,
+  type UnzipOptions,
+  unbrotli,
+} from './zip.js'
