@@ -19,8 +19,9 @@ class Duct {
   writer!: Receiver
 
   write(chunk: Chunk): boolean {
-    this.chunks.push(Buffer.from(chunk as Buffer))
-    this.size += chunk.length
+    const bytes = Buffer.from(chunk as Buffer)
+    this.chunks.push(bytes)
+    this.size += bytes.length
     this.flow()
     this.isFull = this.size >= ROOM
     return !this.isFull
@@ -95,8 +96,8 @@ class MemoryChannel extends BaseChannel {
   }
   destroy(): void {
     this.outward.clear()
+    if (this.other !== this) this.other.receiver.failed(reset()) // first: an end would look as if all had come
     this.close()
-    if (this.other !== this) this.other.receiver.failed(reset())
   }
 }
 Object.assign(MemoryChannel.prototype, { isOutside: false })
