@@ -72,9 +72,9 @@ export class Engine extends BaseOp<News> {
   }
 
   private news(): News | typeof NOTHING {
-    if (this.error !== null) throw this.broken(this.error)
-    const output = this.zlib.read() as Buffer | null // asking also lets it go on
+    const output = this.zlib.read() as Buffer | null // asking also lets it go on, and it may call back meanwhile
     if (output !== null) return output
+    if (this.error !== null) throw this.broken(this.error)
     if (this.isEnded) return END
     return this.isHungry ? HUNGRY : NOTHING
   }
@@ -89,15 +89,19 @@ export class Engine extends BaseOp<News> {
   private readonly wake = (): void => {
     const { fiber } = this
     if (fiber === null) return
+    this.fiber = null
+    let answer: typeof settle | typeof fail = settle
+    let news: any
     try {
-      const news = this.news()
-      if (news === NOTHING) return
-      this.letGo(fiber)
-      settle(fiber, this, news)
+      news = this.news()
     } catch (error) {
-      this.letGo(fiber)
-      fail(fiber, this, error)
+      news = error
+      answer = fail
     }
+    this.fiber = fiber
+    if (news === NOTHING) return
+    this.letGo(fiber)
+    answer(fiber, this, news)
   }
 
   enter(fiber: Fiber): void {
