@@ -2794,4 +2794,43 @@ export const mutants = [
       'if (family === literal && family !== literal) {',
     ],
   ),
+
+  // ---- copying and compressing
+  ...rule(
+    'I5',
+    [
+      'io/engine',
+      'an engine that calls back while it is asked answers twice',
+      'this.fiber = null\n    let',
+      'let',
+    ],
+    ['io/engine', 'a wait that is over goes on holding the process', 'runtime.release()', ''],
+    ['io/engine', 'a cut input is corrupt', "cause.code === 'Z_BUF_ERROR'", "cause.code === 'Z_BUF'"],
+    [
+      'io/zip',
+      'what comes after the end is ignored',
+      'engine.leftover > 0 && !mayTrail',
+      'engine.leftover < 0',
+    ],
+    ['io/zip', 'there is no limit', 'if (total > limit)', 'if (total > Infinity)'],
+    ['io/zip', 'the limit is one too small', 'if (total > limit)', 'if (total >= limit)'],
+    ['io/zip', 'an engine is left behind', 'engine.destroy()', ''],
+    ['io/zip', 'every piece gets a header', 'total === 0 && dress', 'total >= 0 && dress'],
+    [
+      'io/zip',
+      'output is made faster than it is taken',
+      'else yield* dst.write(output)',
+      'else dst.tryWrite(output)',
+    ],
+    ['io/gzipheader', 'the header is looked for in one chunk only', 'Buffer.concat([seen, chunk])', 'chunk'],
+    ['io/gzipheader', 'extra bytes are taken for the name', 'at += 2 + bytes.readUInt16LE(at)', 'at += 2'],
+    ['io/gzipheader', 'the time is in milliseconds', 'Number(mtime) / 1000', 'Number(mtime) / 1'],
+  ),
+  ...rule(
+    'I6',
+    ['io/copy', 'one chunk too many is copied', 'Math.min(chunk, max - total)', 'chunk'],
+    ['io/copy', 'the target is always ended', 'if (end) yield* dst.end()', 'yield* dst.end()'],
+    ['io/copy', 'the target is not waited for', 'return dst.write(bytes)', 'return void dst.tryWrite(bytes)'],
+    ['io/copy', 'bytes that are there already are copied again and again', 'this.taken += chunk.length', ''],
+  ),
 ]
