@@ -103,3 +103,18 @@ export function reasonOf(cause: unknown): string {
   const text = words ?? (library === undefined ? undefined : reason) ?? message ?? String(cause)
   return code === undefined || text.includes(code) ? text : `${text} (${code})`
 }
+
+/**
+ * What was to be decompressed is not what it should be. `cause` is the error of zlib, if it found out.
+ *
+ * ```ts
+ * try {
+ *   yield* gunzip('this is no gzip')
+ * } catch (error) {
+ *   console.log(`${error}`) // CorruptInput: gunzip(15 bytes): the input is corrupt (incorrect header check)
+ * }
+ * ```
+ */
+export class CorruptInput extends PolyphonyError {
+  override readonly code = 'CORRUPT_INPUT'
+}
