@@ -9,7 +9,7 @@
 //   phase     live -> closing -> closed      by us
 //                  -> gone -> closed         by the other side: what has come can still be read
 
-import { type Fiber, fail, settle, Waiters } from '../core/index.js'
+import { type Fiber, fail, PolyphonyError, settle, Waiters } from '../core/index.js'
 import type { Channel, Chunk, Receiver } from './channel.js'
 import { ioError, StreamClosed } from './errors.js'
 import { Intake } from './intake.js'
@@ -118,7 +118,7 @@ export class Flow {
     } catch (error) {
       this.inflow = PAUSED
       this.leaveReaders(fiber)
-      throw ioError(error, op.describe())
+      throw error instanceof PolyphonyError ? error : ioError(error, op.describe())
     }
   }
 
@@ -216,9 +216,15 @@ export class Flow {
     if (chunks.length > 0) this.send(chunks, 'end')
     else if (this.outflow < ENDING) this.checkOpen('end')
     if (this.outflow === ENDED) return true
-    if (this.outflow !== ENDING) {
+    const before = this.outflow
+    if (before !== ENDING) {
       this.outflow = ENDING
-      this.channel.end()
+      try {
+        this.channel.end()
+      } catch (error) {
+        this.outflow = before // what cannot be written to
+        throw error
+      }
     }
     return (this.outflow as number) === ENDED
   }
