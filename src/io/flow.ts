@@ -14,7 +14,7 @@
 
 import { type BaseOp, type Fiber, fail, settle } from '../core/index.js'
 import type { Channel, Chunk, Receiver } from './channel.js'
-import { ioError, StreamClosed } from './errors.js'
+import { asSentence, ioError, StreamClosed } from './errors.js'
 import { Intake } from './intake.js'
 import { Line } from './line.js'
 import { copyOf, MORE, type Taking } from './reading.js'
@@ -95,7 +95,7 @@ export class Flow {
       this.channel.destroy()
     } catch (error) {
       this.closed()
-      throw ioError(error, `${this.name}.destroy()`)
+      throw asSentence(error, `${this.name}.destroy()`)
     }
   }
 
@@ -144,7 +144,7 @@ export class Flow {
         this.failed(error) // it was answered before that
       else {
         this.leaveReaders(fiber)
-        throw ioError(error, op.describe())
+        throw asSentence(error, op.describe())
       }
     }
   }
@@ -233,7 +233,7 @@ export class Flow {
       if (typeof chunks === 'string' || chunks instanceof Uint8Array) this.sendOne(chunks)
       else for (const chunk of chunks) this.sendOne(chunk)
     } catch (error) {
-      throw ioError(error, `${this.name}.${what}()`)
+      throw asSentence(error, `${this.name}.${what}()`)
     }
     return this.outflow !== FULL
   }
@@ -264,7 +264,7 @@ export class Flow {
         this.channel.end()
       } catch (error) {
         this.outflow = outflow
-        throw ioError(error, `${this.name}.end()`)
+        throw asSentence(error, `${this.name}.end()`)
       }
     }
     return this.outflow === ENDED
@@ -327,7 +327,7 @@ export class Flow {
       } catch {
         // Why it could not be closed in order says more.
       }
-      throw ioError(error, what)
+      throw asSentence(error, what)
     }
     if (this.phase === CLOSED && this.error !== null) throw ioError(this.error, what)
   }
