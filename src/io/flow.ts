@@ -9,7 +9,7 @@
 //   phase     live -> closing -> closed      by us
 //                  -> gone -> closed         by the other side: what has come can still be read
 
-import { type Fiber, fail, settle, Waiters } from '../core/index.js'
+import { type Fiber, fail, type Place, PolyphonyError, settle, Waiters } from '../core/index.js'
 import type { Channel, Chunk, Receiver } from './channel.js'
 import { ioError, StreamClosed } from './errors.js'
 import { Intake } from './intake.js'
@@ -50,8 +50,8 @@ export class Flow {
   readonly channel: Channel
   private readonly intake = new Intake()
   private readonly readers = new Waiters<Taking<any>>()
-  private writers: Waiters | null = null
-  private closers: Waiters | null = null
+  private writers: Waiters<number> | null = null
+  private closers: Waiters<number> | null = null
   private inflow = PAUSED
   private outflow = OPEN
   private phase = LIVE
@@ -118,7 +118,7 @@ export class Flow {
     } catch (error) {
       this.inflow = PAUSED
       this.leaveReaders(fiber)
-      throw ioError(error, op.describe())
+      throw error instanceof PolyphonyError ? error : ioError(error, op.describe())
     }
   }
 
@@ -128,6 +128,16 @@ export class Flow {
     this.letGo(fiber)
     this.serve() // half a line that was no use to this one may be what the next waits for
     this.calm()
+  }
+
+  /** @internal A line that can be had at once, if nobody is before in the line of readers. */
+  readyLine(): string | undefined {
+    return this.readers.size === 0 && this.phase < CLOSING ? this.intake.readyLine() : undefined
+  }
+
+  /** @internal Forgets what has come and was not yet taken. Gives how many bytes that were. */
+  forgetUnread(): number {
+    return this.intake.clear()
   }
 
   /** What the op can have now, or MORE. Throws why there will be nothing. */
@@ -189,6 +199,7 @@ export class Flow {
   ended(): void {
     this.inflow = OVER
     this.serve()
+    if (this.channel.canGrow && this.phase === LIVE && this.error === null) this.inflow = PAUSED
   }
 
   // Writing
@@ -233,7 +244,7 @@ export class Flow {
   /** @internal */
   joinWriters(fiber: Fiber): void {
     this.writers ??= new Waiters()
-    this.writers.join(fiber, undefined)
+    this.writers.join(fiber, this.outflow >= ENDING ? Infinity : this.bytesWritten)
     this.hold(fiber)
   }
 
@@ -244,10 +255,15 @@ export class Flow {
   }
 
   /** @internal */
-  drained(): void {
-    if (this.outflow !== FULL) return
-    this.outflow = OPEN
-    this.release(this.writers)
+  drained(upTo = Infinity): void {
+    if (this.outflow === FULL && upTo >= this.bytesWritten) this.outflow = OPEN
+    if (this.outflow < ENDED) this.release(this.writers, upTo === Infinity ? this.bytesWritten : upTo)
+  }
+
+  /** @internal */
+  refused(error: unknown): void {
+    if (this.outflow === FULL) this.outflow = OPEN
+    this.refuseWriters(error)
   }
 
   /** @internal */
@@ -271,7 +287,7 @@ export class Flow {
   /** @internal */
   joinClosers(fiber: Fiber): void {
     this.closers ??= new Waiters()
-    this.closers.join(fiber, undefined)
+    this.closers.join(fiber, 0)
     this.hold(fiber)
   }
 
@@ -290,7 +306,7 @@ export class Flow {
   }
 
   /** @internal */
-  closed(): void {
+  closed(error?: unknown): void {
     if (this.phase === CLOSED || this.phase === GONE) return
     if (this.phase === CLOSING) this.phase = CLOSED
     else {
@@ -300,24 +316,37 @@ export class Flow {
     this.inflow = OVER
     this.serve()
     this.refuseWriters()
-    this.release(this.closers)
+    if (error === undefined) this.release(this.closers)
+    else this.refuse(this.closers, () => ioError(error, `${this.name}.close()`))
   }
 
-  private refuseWriters(): void {
-    for (let place = this.writers?.first ?? null; place !== null; place = this.writers?.first ?? null) {
-      const fiber = place.fiber as Fiber
-      this.writers?.remove(place)
-      this.letGo(fiber)
-      place.refuse(this.broken(fiber.waitsFor ?? `${this.name}.write()`))
-    }
+  private refuseWriters(error?: unknown): void {
+    this.refuse(this.writers, (upTo) => {
+      const what = `${this.name}.${upTo === Infinity ? 'end' : 'write'}()`
+      return error === undefined ? this.broken(what) : ioError(error, what)
+    })
   }
 
-  /** Everybody in this line goes on. */
-  private release(line: Waiters | null): void {
+  /** Everybody in this line is told what went wrong. */
+  private refuse(line: Waiters<number> | null, errorFor: (upTo: number) => Error): void {
     for (let place = line?.first ?? null; place !== null; place = line?.first ?? null) {
-      this.letGo(place.fiber as Fiber)
-      line?.give(place, undefined)
+      if (this.out(line as Waiters<number>, place)) place.refuse(errorFor(place.item))
     }
+  }
+
+  /** Everybody in this line goes on, up to those who wait for more to be written. */
+  private release(line: Waiters<number> | null, upTo = Infinity): void {
+    for (let place = line?.first ?? null; place !== null && place.item <= upTo; place = line?.first ?? null) {
+      if (this.out(line as Waiters<number>, place)) place.give(undefined)
+    }
+  }
+
+  /** Takes a place out of its line. False: its fiber has gone, because it could not wait any longer (S35). */
+  private out(line: Waiters<number>, place: Place<number>): boolean {
+    const fiber = place.fiber as Fiber
+    line.remove(place)
+    this.letGo(fiber)
+    return fiber.value === place
   }
 
   /** Why there is nothing to be had here any more. */

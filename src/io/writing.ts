@@ -64,7 +64,8 @@ export class Close extends BaseOp<void> {
     else this.stream.joinClosers(fiber)
   }
 
-  abort(fiber: Fiber): void {
+  abort(fiber: Fiber): void | typeof LATER {
+    if (this.stream.channel.isPatient) return LATER
     this.stream.leaveClosers(fiber)
     this.stream.destroy()
   }
