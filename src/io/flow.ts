@@ -18,6 +18,7 @@ import { asSentence, ioError, StreamClosed } from './errors.js'
 import { Intake } from './intake.js'
 import { Line } from './line.js'
 import { copyOf, MORE, type Taking } from './reading.js'
+import type { Sending } from './writing.js'
 
 const PAUSED = 0
 const FLOWING = 1
@@ -61,7 +62,7 @@ export class Flow {
   readonly channel: Channel
   private readonly intake = new Intake()
   private readonly readers: Line<Taking<any>>
-  private writers: Line<BaseOp<void>> | null = null
+  private writers: Line<Sending> | null = null
   private closers: Line<BaseOp<void>> | null = null
   private inflow = PAUSED
   private outflow = OPEN
@@ -156,6 +157,16 @@ export class Flow {
     this.calm()
   }
 
+  /** @internal A line that can be had at once, if nobody is before in the line of readers. */
+  readyLine(): string | undefined {
+    return this.readers.size === 0 && this.phase < CLOSING ? this.intake.readyLine() : undefined
+  }
+
+  /** @internal Forgets what has come and was not yet taken. Gives how many bytes that were. */
+  forgetUnread(): number {
+    return this.intake.clear()
+  }
+
   /** What the op can have now, or MORE. Throws why there will be nothing. */
   private taken<T>(op: Taking<T>): T | typeof MORE {
     if (this.phase >= CLOSING) throw this.broken(op.describe())
@@ -217,6 +228,7 @@ export class Flow {
     if (this.inflow >= OVER) return
     this.inflow = OVER
     this.serve()
+    if (this.channel.canGrow && this.phase === LIVE && this.error === null) this.inflow = PAUSED
   }
 
   // Writing
@@ -278,10 +290,11 @@ export class Flow {
   }
 
   /** @internal */
-  joinWriters(fiber: Fiber, op: BaseOp<void>): void {
+  joinWriters(fiber: Fiber, op: Sending): void {
     // It may have broken, or been closed, while the chunks were handed over.
     if (this.error !== null || this.phase === GONE || this.phase >= CUT) throw this.broken(op.describe())
     this.writers ??= new Line(this.channel.isOutside)
+    op.mark = this.outflow >= ENDING ? Infinity : this.bytesWritten
     this.writers.join(fiber, op)
   }
 
@@ -291,10 +304,15 @@ export class Flow {
   }
 
   /** @internal */
-  drained(): void {
-    if (this.outflow !== FULL) return
-    this.outflow = OPEN
-    this.writers?.release()
+  drained(upTo = Infinity): void {
+    if (this.outflow === FULL && upTo >= this.bytesWritten) this.outflow = OPEN
+    if (this.outflow < ENDED) this.writers?.release(upTo === Infinity ? this.bytesWritten : upTo)
+  }
+
+  /** @internal */
+  refused(error: unknown): void {
+    if (this.outflow === FULL) this.outflow = OPEN
+    this.writers?.refuseAll((what) => ioError(error, what))
   }
 
   /** @internal */
@@ -353,7 +371,7 @@ export class Flow {
   }
 
   /** @internal */
-  closed(): void {
+  closed(error?: unknown): void {
     if (this.phase === CLOSED || this.phase === GONE) return
     if (this.phase !== LIVE) this.phase = CLOSED
     else {
