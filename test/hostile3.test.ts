@@ -21,7 +21,8 @@ import {
   until,
 } from 'polyphony'
 import { explore, ScheduleFailed, virtual } from 'polyphony/testing'
-import { Reader } from '#io/reader'
+import { NodeChannel } from '#io/nodechannel'
+import { type Reader, Stream } from '#io/stream'
 import { program, thrownBy } from './helpers.js'
 
 function* plain() {
@@ -263,9 +264,12 @@ describe('two things in one turn', () => {
 
 describe('a reader', () => {
   /** A stream to write to, and its reader. */
+  function readerOf(stream: PassThrough): Reader {
+    return new Stream((flow) => new NodeChannel('pipe', flow, { readable: () => stream, isIdle: true }))
+  }
   function pipe(): { stream: PassThrough; reader: Reader } {
     const stream = new PassThrough()
-    return { stream, reader: new Reader('pipe', () => stream) }
+    return { stream, reader: readerOf(stream) }
   }
   /** Bytes that once cannot become a string, as those of a line beyond half a gigabyte: not at the call with this number. */
   function unreadable(text: string, call: number): Buffer {

@@ -20,11 +20,20 @@ export type Cleanup = () => unknown
 
 /** Adds a cleanup to a scope or a fiber. */
 export function addCleanup(owner: Owner, cleanup: Cleanup): void {
-  const keeper: Pick<Scope<any>, 'cleanups'> = owner.host === owner
-    ? owner.host.coldRecord()
-    : (owner as Scope<any>)
+  const keeper = keeperOf(owner)
   if (keeper.cleanups === null) keeper.cleanups = []
   keeper.cleanups.push(cleanup)
+}
+
+/** Takes a cleanup back: there is nothing left to be done, and a fiber that lives long must not keep it. */
+export function removeCleanup(owner: Owner, cleanup: Cleanup): void {
+  const keeper = keeperOf(owner)
+  const left = keeper.cleanups?.filter((other) => other !== cleanup)
+  if (left !== undefined) keeper.cleanups = left.length > 0 ? left : null
+}
+
+function keeperOf(owner: Owner): Pick<Scope<any>, 'cleanups'> {
+  return owner.host === owner ? owner.host.coldRecord() : (owner as Scope<any>)
 }
 
 /** Runs all of them. Whatever one does, the others follow; what they throw is given to `failed`. */

@@ -19,7 +19,7 @@ export {
   runReturned,
   throwOf,
 } from './body.js'
-export { addCleanup } from './cleanup.js'
+export { addCleanup, removeCleanup } from './cleanup.js'
 export type { Supervisor } from './cold.js'
 export { debugging, opEntered, opSite, rememberOp, shared, userStack } from './debug.js'
 export {

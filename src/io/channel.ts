@@ -18,6 +18,8 @@ export interface Channel {
   readonly isIdle: boolean
   /** An operation that is underway cannot be taken back, as in a file: who is stopped waits for its end (S35). */
   readonly isPatient: boolean
+  /** An end may not be the last: there may be more later, as in a file that grows. */
+  readonly canGrow: boolean
   /** So many bytes may lie here unread before the channel is told to stop; 0: nothing is read that nobody waits for. */
   readonly readAhead: number
   /** Bytes are wanted, until `pause` or until `received` answers false. */
@@ -41,14 +43,16 @@ export interface Receiver {
   received(bytes: Buffer, isOwned: boolean): boolean
   /** The other side has ended. */
   ended(): void
-  /** All that was written is on its way. */
-  drained(): void
+  /** What was written is on its way: all of it, or `upTo` so many of the bytes and characters that were ever written. */
+  drained(upTo?: number): void
+  /** What was written and is not yet on its way cannot be sent. The stream lives on. */
+  refused(error: unknown): void
   /** After `end`: all of it is sent. */
   finished(): void
   /** It is broken. */
   failed(error: unknown): void
-  /** It is closed, whoever did it. */
-  closed(): void
+  /** It is closed, whoever did it; with an error if that went wrong. */
+  closed(error?: unknown): void
 }
 
 /** What most channels are. */
@@ -57,6 +61,7 @@ export abstract class BaseChannel implements Channel {
   declare readonly isOutside: boolean
   declare readonly isIdle: boolean
   declare readonly isPatient: boolean
+  declare readonly canGrow: boolean
   declare readonly readAhead: number
   abstract resume(): void
   abstract pause(): void
@@ -69,5 +74,6 @@ Object.assign(BaseChannel.prototype, {
   isOutside: true,
   isIdle: false,
   isPatient: false,
+  canGrow: false,
   readAhead: 64 * 1024,
 })

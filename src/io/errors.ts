@@ -84,6 +84,55 @@ export class LimitExceeded extends PolyphonyError {
   override readonly code = 'LIMIT_EXCEEDED'
 }
 
+/**
+ * A process ended with another status than 0, or by a signal, and `check` was asked for.
+ *
+ * ```ts
+ * try {
+ *   yield* exec('sh', ['-c', 'echo no such thing >&2; exit 3'], { check: true })
+ * } catch (error) {
+ *   if (error instanceof ProcessFailed) console.log(error.status, error.stderr.trim()) // 3 no such thing
+ *   console.log((error as Error).message) // exec(sh) ended with status 3: no such thing
+ * }
+ * ```
+ */
+export class ProcessFailed extends PolyphonyError {
+  override readonly code = 'PROCESS_FAILED'
+  /** Its exit status; null if a signal ended it. */
+  readonly status: number | null
+  /** The signal that ended it, if one did. */
+  readonly signal: NodeJS.Signals | null
+  /** What it had printed, if that was read. */
+  readonly stdout: string
+  /** What it had printed as errors, if that was read. */
+  readonly stderr: string
+
+  constructor(what: string, end: FailedEnd) {
+    const { status, signal, stdout = '', stderr = '' } = end
+    super(
+      `${what} ${status === null ? `was ended by ${signal}` : `ended with status ${status}`}${lastLine(`${stderr}`)}`,
+    )
+    this.status = status
+    this.signal = signal
+    this.stdout = `${stdout}`
+    this.stderr = `${stderr}`
+  }
+}
+
+/** What is known of the end of a process. */
+interface FailedEnd {
+  readonly status: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout?: string | Buffer
+  readonly stderr?: string | Buffer
+}
+
+/** The last words of a process are usually the reason. */
+function lastLine(stderr: string): string {
+  const line = stderr.trimEnd().split('\n').at(-1)?.trim() ?? ''
+  return line === '' ? '' : `: ${line.length > 200 ? `${line.slice(0, 197)}...` : line}`
+}
+
 /** An error of Node's as ours. `what` says what was tried, with the peer or the path: `connect(localhost:80)`. */
 export function ioError(cause: unknown, what: string): IOError {
   return new IOError(`${what} failed: ${reasonOf(cause)}`, cause)
@@ -95,6 +144,11 @@ interface OpenSslError {
   reason?: string
 }
 
+/** The same for what may be a sentence of ours already. */
+export function asSentence(cause: unknown, what: string): PolyphonyError {
+  return cause instanceof PolyphonyError ? cause : ioError(cause, what)
+}
+
 /** In words, with the code: 'connection refused (ECONNREFUSED)'. */
 export function reasonOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]) // one for each address
@@ -102,4 +156,19 @@ export function reasonOf(cause: unknown): string {
   const words = typeof errno === 'number' ? getSystemErrorMap().get(errno)?.[1] : undefined
   const text = words ?? (library === undefined ? undefined : reason) ?? message ?? String(cause)
   return code === undefined || text.includes(code) ? text : `${text} (${code})`
+}
+
+/**
+ * What was to be decompressed is not what it should be. `cause` is the error of zlib, if it found out.
+ *
+ * ```ts
+ * try {
+ *   yield* gunzip('this is no gzip')
+ * } catch (error) {
+ *   console.log(`${error}`) // CorruptInput: gunzip(15 bytes): the input is corrupt (incorrect header check)
+ * }
+ * ```
+ */
+export class CorruptInput extends PolyphonyError {
+  override readonly code = 'CORRUPT_INPUT'
 }

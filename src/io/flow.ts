@@ -14,10 +14,11 @@
 
 import { type BaseOp, type Fiber, fail, settle } from '../core/index.js'
 import type { Channel, Chunk, Receiver } from './channel.js'
-import { ioError, StreamClosed } from './errors.js'
+import { asSentence, ioError, StreamClosed } from './errors.js'
 import { Intake } from './intake.js'
 import { Line } from './line.js'
 import { copyOf, MORE, type Taking } from './reading.js'
+import type { Sending } from './writing.js'
 
 const PAUSED = 0
 const FLOWING = 1
@@ -61,7 +62,7 @@ export class Flow {
   readonly channel: Channel
   private readonly intake = new Intake()
   private readonly readers: Line<Taking<any>>
-  private writers: Line<BaseOp<void>> | null = null
+  private writers: Line<Sending> | null = null
   private closers: Line<BaseOp<void>> | null = null
   private inflow = PAUSED
   private outflow = OPEN
@@ -95,7 +96,7 @@ export class Flow {
       this.channel.destroy()
     } catch (error) {
       this.closed()
-      throw ioError(error, `${this.name}.destroy()`)
+      throw asSentence(error, `${this.name}.destroy()`)
     }
   }
 
@@ -144,7 +145,7 @@ export class Flow {
         this.failed(error) // it was answered before that
       else {
         this.leaveReaders(fiber)
-        throw ioError(error, op.describe())
+        throw asSentence(error, op.describe())
       }
     }
   }
@@ -154,6 +155,16 @@ export class Flow {
     this.readers.leave(fiber)
     this.serve() // half a line that was no use to this one may be what the next waits for
     this.calm()
+  }
+
+  /** @internal A line that can be had at once, if nobody is before in the line of readers. */
+  readyLine(): string | undefined {
+    return this.readers.size === 0 && this.phase < CLOSING ? this.intake.readyLine() : undefined
+  }
+
+  /** @internal Forgets what has come and was not yet taken. Gives how many bytes that were. */
+  forgetUnread(): number {
+    return this.intake.clear()
   }
 
   /** What the op can have now, or MORE. Throws why there will be nothing. */
@@ -217,6 +228,7 @@ export class Flow {
     if (this.inflow >= OVER) return
     this.inflow = OVER
     this.serve()
+    if (this.channel.canGrow && this.phase === LIVE && this.error === null) this.inflow = PAUSED
   }
 
   // Writing
@@ -233,7 +245,7 @@ export class Flow {
       if (typeof chunks === 'string' || chunks instanceof Uint8Array) this.sendOne(chunks)
       else for (const chunk of chunks) this.sendOne(chunk)
     } catch (error) {
-      throw ioError(error, `${this.name}.${what}()`)
+      throw asSentence(error, `${this.name}.${what}()`)
     }
     return this.outflow !== FULL
   }
@@ -265,7 +277,7 @@ export class Flow {
         this.channel.end()
       } catch (error) {
         this.outflow = outflow
-        throw ioError(error, `${this.name}.end()`)
+        throw asSentence(error, `${this.name}.end()`)
       }
     }
     return this.outflow === ENDED
@@ -279,10 +291,11 @@ export class Flow {
   }
 
   /** @internal */
-  joinWriters(fiber: Fiber, op: BaseOp<void>): void {
+  joinWriters(fiber: Fiber, op: Sending): void {
     // It may have broken, or been closed, while the chunks were handed over.
     if (this.error !== null || this.phase === GONE || this.phase >= CUT) throw this.broken(op.describe())
     this.writers ??= new Line(this.channel.isOutside)
+    op.mark = this.outflow >= ENDING ? Infinity : this.bytesWritten
     this.writers.join(fiber, op)
   }
 
@@ -292,10 +305,15 @@ export class Flow {
   }
 
   /** @internal */
-  drained(): void {
-    if (this.outflow !== FULL) return
-    this.outflow = OPEN
-    this.writers?.release()
+  drained(upTo = Infinity): void {
+    if (this.outflow === FULL && upTo >= this.bytesWritten) this.outflow = OPEN
+    if (this.outflow < ENDED) this.writers?.release(upTo === Infinity ? this.bytesWritten : upTo)
+  }
+
+  /** @internal */
+  refused(error: unknown): void {
+    if (this.outflow === FULL) this.outflow = OPEN
+    this.writers?.refuseAll((what) => ioError(error, what))
   }
 
   /** @internal */
@@ -328,7 +346,7 @@ export class Flow {
       } catch {
         // Why it could not be closed in order says more.
       }
-      throw ioError(error, what)
+      throw asSentence(error, what)
     }
     if (this.phase === CLOSED && this.error !== null) throw ioError(this.error, what)
   }
@@ -347,6 +365,7 @@ export class Flow {
   /** @internal */
   failed(error: unknown): void {
     if (this.phase >= CUT) return // what was not sent is lost, as was asked for
+    if (this.phase === CLOSING && error instanceof StreamClosed) return // so it shall be
     this.error ??= error ?? new Error('no reason was given')
     if (this.inflow < OVER) this.inflow = BROKEN
     this.serve()
@@ -354,8 +373,9 @@ export class Flow {
   }
 
   /** @internal */
-  closed(): void {
+  closed(error?: unknown): void {
     if (this.phase === CLOSED || this.phase === GONE) return
+    if (error !== undefined && this.phase < CUT) this.error ??= error
     if (this.phase !== LIVE) this.phase = CLOSED
     else {
       this.phase = GONE

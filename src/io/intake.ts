@@ -5,9 +5,17 @@
 //               v
 //   chunks   [ 'tea\ncaf\xc3' ][ '\xa9 au l' ][ 'ait\nmilk\n' ]
 //                \___ searched: no end of line ___/  the line ends here, 'milk\n' stays
+//
+// Where lines are short, many are decoded at once: a window of whole lines, all in the first chunk. Lines are cut from its
+// text, and the bytes follow when somebody wants to know (`catchUp`).
 
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
+/** So many bytes are decoded at once. A line that is kept keeps the text that it was cut from: that is why not more. */
+export const WINDOW = 4096
+/** From so many chunks on, small ones are put together: one for each byte of a slow sender would take too much. */
+const CROWD = 1024
+const SMALL = 1024
 
 export class Intake {
   private chunks: Buffer[] = []
@@ -15,24 +23,40 @@ export class Intake {
   private from = 0
   /** So many chunks, from the first on, hold no end of line: a long line is searched once, not once for each chunk. */
   private searched = 0
+  /** What was looked for last, and how many chunks, from the first on, do not hold it. */
+  private sought: Buffer | null = null
+  private soughtIn = 0
+  /** How many bytes are here, those of the window included. */
+  private count = 0
+
+  /** The window: text of whole lines, whose bytes begin at `from`; the lines before `at` have been taken. */
+  private text = ''
+  private at = 0
+  /** How many bytes it was made of. As many as its characters: each byte is one. */
+  private span = 0
+
   /** How many bytes are here. */
-  size = 0
+  get size(): number {
+    if (this.text !== '') this.catchUp()
+    return this.count
+  }
 
   push(chunk: Buffer): void {
-    if (chunk.length === 0) return
-    this.chunks.push(chunk)
-    this.size += chunk.length
+    const { length } = chunk
+    if (length === 0) return
+    const { chunks } = this
+    chunks.push(chunk)
+    this.count += length
+    if (length < SMALL && chunks.length > CROWD) this.compact()
   }
 
   /** The next bytes, as they came, `max` at the most; undefined if there are none. */
   chunk(max = Infinity): Buffer | undefined {
+    if (this.text !== '') this.catchUp()
     const first = this.chunks[0]
     if (first === undefined) return undefined
-    const end = Math.min(first.length, this.from + max)
-    const bytes = first.subarray(this.from, end)
-    this.size -= bytes.length
-    if (end < first.length) this.from = end
-    else this.dropFirst()
+    const bytes = first.subarray(this.from, Math.min(first.length, this.from + max))
+    this.drop(bytes.length)
     return bytes
   }
 
@@ -49,8 +73,28 @@ export class Intake {
     return Buffer.concat(parts, count)
   }
 
+  /** Everything is forgotten. Gives how many bytes that were. */
+  clear(): number {
+    const { size } = this
+    this.chunks = []
+    this.from = this.searched = this.soughtIn = this.count = 0
+    return size
+  }
+
+  /** The next line, if it can be had quickly: it is short, and whole in the first chunk. */
+  readyLine(): string | undefined {
+    if (this.at === this.text.length && !this.decode()) return undefined
+    const { text, at } = this
+    const end = text.indexOf('\n', at)
+    this.at = end + 1
+    return text.slice(at, end > at && text.charCodeAt(end - 1) === CARRIAGE_RETURN ? end - 1 : end)
+  }
+
   /** The next line without its `\n` or `\r\n`; undefined if none is whole, or it is longer than `limit` bytes. */
   line(limit = Infinity): string | undefined {
+    const ready = limit < WINDOW ? undefined : this.readyLine()
+    if (ready !== undefined) return ready
+    if (this.text !== '') this.catchUp()
     for (; this.searched < this.chunks.length; this.searched++) {
       const chunk = this.chunks[this.searched] as Buffer
       const end = chunk.indexOf(LINE_FEED, this.searched === 0 ? this.from : 0)
@@ -61,21 +105,74 @@ export class Intake {
 
   /** All that is left, when no more can come: a last line may lack its end. */
   lastLine(): string | undefined {
-    return this.size === 0 ? undefined : this.bytes(this.size).toString('utf8')
+    const { size } = this
+    return size === 0 ? undefined : this.bytes(size).toString('utf8')
   }
 
-  /** How many bytes to the end of this delimiter, itself included; -1 if it has not come. */
+  /** How many bytes to the end of this delimiter, itself included; -1 if it has not come. Looks at each chunk once. */
   find(delimiter: Buffer): number {
-    if (this.chunks.length > 1) this.join()
-    const at = this.chunks[0]?.indexOf(delimiter, this.from) ?? -1
-    return at < 0 ? -1 : at + delimiter.length - this.from
+    if (this.text !== '') this.catchUp()
+    const { chunks } = this
+    if (delimiter !== this.sought) {
+      this.sought = delimiter
+      this.soughtIn = 0
+    }
+    let before = this.count - this.bytesFrom(this.soughtIn)
+    for (; this.soughtIn < chunks.length; this.soughtIn++) {
+      const chunk = chunks[this.soughtIn] as Buffer
+      const start = this.soughtIn === 0 ? this.from : 0
+      const seam = before === 0 ? -1 : this.findAcross(this.soughtIn, delimiter)
+      if (seam >= 0) return before + seam
+      const at = chunk.indexOf(delimiter, start)
+      if (at >= 0) return before + at - start + delimiter.length
+      before += chunk.length - start
+    }
+    return -1
   }
 
-  /** One chunk of many: what is looked for may be cut between two. */
-  private join(): void {
-    const all = this.bytes(this.size)
-    this.chunks = []
-    this.push(all)
+  /** Where in this chunk a delimiter ends that began before it; -1 if none did. */
+  private findAcross(index: number, delimiter: Buffer): number {
+    const reach = delimiter.length - 1
+    let tail = Buffer.alloc(0)
+    for (let i = index - 1; i >= 0 && tail.length < reach; i--) {
+      const chunk = this.chunks[i] as Buffer
+      const start = Math.max(i === 0 ? this.from : 0, chunk.length - (reach - tail.length))
+      tail = Buffer.concat([chunk.subarray(start), tail])
+    }
+    const head = (this.chunks[index] as Buffer).subarray(0, reach)
+    const at = Buffer.concat([tail, head]).indexOf(delimiter)
+    return at < 0 ? -1 : at + delimiter.length - tail.length
+  }
+
+  /** Opens the next window. False: there is no end of line near. */
+  private decode(): boolean {
+    if (this.text !== '') this.catchUp()
+    const first = this.chunks[0]
+    if (first === undefined || this.searched > 0) return false
+    const end = first.lastIndexOf(LINE_FEED, this.from + WINDOW - 1) + 1
+    if (end <= this.from) return false
+    this.text = first.toString('utf8', this.from, end)
+    this.span = end - this.from
+    return true
+  }
+
+  /** Closes the window: the bytes of the lines that were taken from it are gone. */
+  private catchUp(): void {
+    const { text, at, span } = this
+    this.text = ''
+    this.at = 0
+    if (at === text.length) this.drop(span)
+    else if (text.length === span) this.drop(at)
+    else this.drop(this.lengthOf(text.slice(0, at)))
+  }
+
+  /** How many bytes lines of the first chunk had, of which this is the text. */
+  private lengthOf(lines: string): number {
+    let end = this.from
+    for (let i = lines.indexOf('\n'); i >= 0; i = lines.indexOf('\n', i + 1)) {
+      end = (this.chunks[0] as Buffer).indexOf(LINE_FEED, end) + 1
+    }
+    return end - this.from
   }
 
   /** Takes the line that ends at `end` of the chunk being searched. */
@@ -83,15 +180,16 @@ export class Intake {
     const { from } = this
     const before = this.searched > 0 ? this.chunks.splice(0, this.searched) : null
     const last = this.chunks[0] as Buffer
+    this.soughtIn = Math.max(0, this.soughtIn - this.searched)
     this.searched = 0
-    if (end + 1 < last.length) this.from = end + 1
-    else this.dropFirst()
     if (before === null) {
-      this.size -= end + 1 - from
+      this.drop(end + 1 - from)
       return text(last, from, end)
     }
     const bytes = Buffer.concat([...before, last.subarray(0, end)])
-    this.size -= bytes.length + 1 - from
+    this.count -= bytes.length - end - from
+    this.from = 0
+    this.drop(end + 1)
     return text(bytes, from, bytes.length)
   }
 
@@ -102,10 +200,33 @@ export class Intake {
     return length
   }
 
-  private dropFirst(): void {
+  /** How many bytes are in this chunk and those after it. */
+  private bytesFrom(index: number): number {
+    let count = 0
+    for (let i = index; i < this.chunks.length; i++) count += (this.chunks[i] as Buffer).length
+    return index === 0 ? count - this.from : count
+  }
+
+  /** So many bytes of the first chunk are gone. */
+  private drop(count: number): void {
+    this.count -= count
+    this.from += count
+    if (this.from < (this.chunks[0] as Buffer).length) return
     this.chunks.shift()
     this.from = 0
-    this.searched = Math.max(0, this.searched - 1)
+    if (this.searched > 0) this.searched--
+    if (this.soughtIn > 0) this.soughtIn--
+  }
+
+  /** Makes one chunk of the later half. Each byte is moved a few times at the most, however many come. */
+  private compact(): void {
+    const { chunks } = this
+    const start = chunks.length >> 1
+    const { length } = chunks
+    chunks.push(Buffer.concat(chunks.splice(start)))
+    const now = (place: number) => (place >= length ? start + 1 : Math.min(place, start))
+    this.searched = now(this.searched)
+    this.soughtIn = now(this.soughtIn)
   }
 }
 

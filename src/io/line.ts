@@ -3,7 +3,10 @@
 
 import { type BaseOp, type Fiber, fail, type Place, settle, Waiters } from '../core/index.js'
 
-export class Line<O extends BaseOp<any>> extends Waiters<O> {
+/** An op with a mark: it goes on when so much of all that was ever written has been sent. */
+type Marked = BaseOp<any> & { readonly mark?: number }
+
+export class Line<O extends Marked> extends Waiters<O> {
   constructor(private readonly isOutside: boolean) {
     super()
   }
@@ -24,9 +27,10 @@ export class Line<O extends BaseOp<any>> extends Waiters<O> {
     runtime.release()
   }
 
-  /** Everybody goes on. */
-  release(): void {
+  /** Everybody goes on, up to those who wait for more to be sent. */
+  release(upTo = Infinity): void {
     for (let place = this.first; place !== null; place = this.first) {
+      if ((place.item.mark ?? 0) > upTo) return
       this.remove(place)
       settle(place.fiber as Fiber, place.item, undefined)
     }

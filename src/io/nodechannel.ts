@@ -1,27 +1,40 @@
-// Any streams of Node as a channel: standard input and output, TLS sockets, the pipes of a process. Nothing is read
-// that nobody waits for, and a stream that nobody waits for does not hold the process.
+// Streams of Node as a channel: standard input and output, TLS sockets, the pipes of a process, whatever `fromNode` is
+// given. Nothing is read that nobody waits for, and a stream that nobody waits for does not hold the process.
+//
+// One stream of Node in one or both directions, or one for each. An error of either breaks the channel; it is closed when
+// all of them are.
 
+import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
+import { BadState } from '../core/index.js'
 import { BaseChannel, type Chunk, type Receiver } from './channel.js'
+import { ioError, StreamClosed } from './errors.js'
+
+/** Chunks that are longer are not copied where that can be helped; whoever writes them waits until they are sent. */
+const LARGE = 16 * 1024
 
 const UNOPENED = 0
 const IDLE = 1
 const FLOWING = 2
 
 export interface NodeStreams {
-  /** Opened by the first who waits to read. */
-  readable?: () => Readable
-  /** Opened by the first who writes. */
-  writable?: () => Writable
+  /** To read from; a function is called by the first who waits to read. */
+  readable?: Readable | (() => Readable)
+  /** To write to; a function is called by the first who writes. */
+  writable?: Writable | (() => Writable)
   /** See Channel. */
   isIdle?: boolean
 }
 
 export class NodeChannel extends BaseChannel {
   override readonly isIdle: boolean
+  /** Of all that is read, so much may lie unread. */
+  override readAhead = 0
   private readable: Readable | null = null
   private writable: Writable | null = null
   private flow = UNOPENED
+  /** Of the streams that are open, so many are not closed. */
+  private open = 0
 
   constructor(
     readonly name: string,
@@ -30,9 +43,14 @@ export class NodeChannel extends BaseChannel {
   ) {
     super()
     this.isIdle = streams.isIdle ?? false
+    if (typeof streams.readable === 'object') this.input()
+    if (typeof streams.writable === 'object') this.output()
   }
 
+  // Reading
+
   resume(): void {
+    if (this.flow === FLOWING) return
     const stream = this.input()
     const { readableEnded, errored, destroyed } = stream
     if (readableEnded) this.receiver.ended()
@@ -78,53 +96,108 @@ export class NodeChannel extends BaseChannel {
 
   private input(): Readable {
     if (this.readable !== null) return this.readable
-    const open = this.streams.readable
-    if (open === undefined) throw new Error(`${this.name} cannot be read from`)
-    const stream = open()
+    const { readable } = this.streams
+    if (readable === undefined) throw new BadState(`${this.name} cannot be read from`)
+    const stream = typeof readable === 'function' ? readable() : readable
     this.readable = stream
     this.flow = IDLE
-    // They stay: an error while nobody waits must not end the process, the next wait will tell it.
     if (stream !== (this.writable as unknown)) this.watch(stream)
     stream.on('end', () => this.receiver.ended())
     stream.on('pause', this.paused)
     return stream
   }
 
+  // Writing
+
   private output(): Writable {
     if (this.writable !== null) return this.writable
-    const open = this.streams.writable
-    if (open === undefined) throw new Error(`${this.name} cannot be written to`)
-    const stream = open()
+    const { writable } = this.streams
+    if (writable === undefined) throw new BadState(`${this.name} cannot be written to`)
+    const stream = typeof writable === 'function' ? writable() : writable
     this.writable = stream
     if (stream !== (this.readable as unknown)) this.watch(stream)
-    stream.on('drain', () => this.receiver.drained())
+    stream.on('drain', this.drained)
     return stream
   }
 
-  private watch(stream: Readable | Writable): void {
-    stream.on('error', (error) => this.receiver.failed(error))
-    stream.on('close', () => this.receiver.closed())
+  /** The stream to write to. Node tells nobody of a write that comes too late. */
+  private openOutput(what: string): Writable {
+    const stream = this.output()
+    const { errored, destroyed, writableEnded } = stream
+    if (errored) throw ioError(errored, `${this.name}.${what}()`)
+    if (!destroyed && !writableEnded) return stream
+    const why = destroyed ? 'the stream is closed' : 'the stream was ended for writing'
+    throw new StreamClosed(`${this.name}.${what}() came too late: ${why}`)
   }
 
   write(chunk: Chunk): boolean {
-    return this.output().write(chunk)
+    const stream = this.openOutput('write')
+    if (typeof chunk === 'string') return stream.write(chunk, 'utf8')
+    // A socket needs the bytes until they are sent. Others may hand them on, and then nobody knows until when.
+    if (chunk.length < LARGE || !(stream instanceof Socket)) return stream.write(Buffer.from(chunk))
+    stream.write(chunk, this.drained)
+    return stream.writableLength === 0
+  }
+
+  private readonly drained = (): void => {
+    if ((this.writable as Writable).writableLength === 0) this.receiver.drained()
   }
 
   end(): void {
-    this.output().end(() => this.receiver.finished())
+    const stream = this.output()
+    if (stream.writableFinished) this.receiver.finished()
+    else if (stream.writableEnded) stream.once('finish', () => this.receiver.finished())
+    else {
+      this.openOutput('end').end((error?: Error | null) => {
+        if (error == null) this.receiver.finished()
+        else this.receiver.failed(error)
+      })
+    }
+  }
+
+  // The end
+
+  /** The listeners stay: an error while nobody waits must not end the process, the next wait will tell it. */
+  private watch(stream: Readable | Writable): void {
+    stream.on('error', (error) => this.receiver.failed(error))
+    if (stream.closed) return // what it is, the first who uses it is told
+    this.open++
+    stream.on('close', () => {
+      if (--this.open === 0) this.receiver.closed()
+      else if (!isWhole(stream)) this.receiver.failed(new StreamClosed('it was closed before its end'))
+    })
   }
 
   close(): void {
     const { writable } = this
-    if (writable === null || writable.writableFinished || writable.destroyed) this.destroy()
+    if (writable === null || writable.writableFinished || writable.destroyed || writable.errored)
+      this.destroy()
+    else if (writable.writableEnded) writable.once('finish', () => this.destroy())
     else writable.end(() => this.destroy())
   }
 
   destroy(): void {
     const { readable, writable } = this
-    if (readable !== null) readable.destroy()
-    if (writable !== null && writable !== (readable as unknown)) writable.destroy()
-    if (readable === null && writable === null) this.receiver.closed()
+    readable?.destroy()
+    writable?.destroy()
+    if (this.open === 0 || this.isSilent) this.receiver.closed()
+  }
+
+  /** Some streams never tell that they are closed. */
+  private get isSilent(): boolean {
+    return [this.readable, this.writable].some((stream) => stream !== null && !tellsClose(stream))
   }
 }
-Object.assign(NodeChannel.prototype, { readAhead: 0 })
+
+/** Whether a stream that is closed had come to its end. */
+function isWhole(stream: Readable | Writable): boolean {
+  return (stream as Readable).readableEnded ?? (stream as Writable).writableFinished
+}
+
+function tellsClose(stream: Readable | Writable): boolean {
+  const { _readableState, _writableState } = stream as unknown as Record<
+    string,
+    { emitClose?: boolean } | undefined
+  >
+  return (_readableState?.emitClose ?? _writableState?.emitClose) !== false
+}

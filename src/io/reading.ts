@@ -1,10 +1,10 @@
 // The waits of reading. Each says what it would take from what has come, or that it must wait for more; the stream keeps
 // the line of those who wait. Nothing is taken before it is whole, so a wait that is cut takes nothing with it.
 
-import { BaseOp, type Fiber, settle } from '../core/index.js'
+import { BaseOp, doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
 import { LimitExceeded, UnexpectedEnd } from './errors.js'
 import type { Flow } from './flow.js'
-import type { Intake } from './intake.js'
+import { type Intake, WINDOW } from './intake.js'
 
 /** The answer of a `take` that needs more to come. */
 export const MORE = Symbol('more')
@@ -74,6 +74,12 @@ export class Gets extends Taking<string | undefined> {
     private readonly limit: number,
   ) {
     super(stream)
+  }
+  /** Most lines of a file are there already: then nothing has to be entered. */
+  override next(): IteratorResult<Switchpoint, string | undefined> {
+    const fiber = this.limit < WINDOW ? null : freePass()
+    const line = fiber === null ? undefined : this.stream.readyLine()
+    return line === undefined ? super.next() : doneIn(fiber as Fiber, line)
   }
   take(intake: Intake, isEnded: boolean): string | undefined | typeof MORE {
     const line = intake.line(this.limit)

@@ -16,7 +16,14 @@ import type { Chunk } from './channel.js'
 import type { Flow } from './flow.js'
 import { writeWasCut } from './lent.js'
 
-export class Write extends BaseOp<void> {
+/** A wait until what was written is on its way. */
+export interface Sending extends BaseOp<void> {
+  /** How much had been written, of all that ever was, when it began to wait. */
+  mark: number
+}
+
+export class Write extends BaseOp<void> implements Sending {
+  mark = 0
   /** Handed over by `next`; only the wait for room is left. */
   private isSent = false
 
@@ -55,7 +62,8 @@ export class Write extends BaseOp<void> {
   }
 }
 
-export class End extends BaseOp<void> {
+export class End extends BaseOp<void> implements Sending {
+  mark = 0
   constructor(
     private readonly stream: Flow,
     private readonly chunks: readonly Chunk[],
@@ -91,7 +99,8 @@ export class Close extends BaseOp<void> {
     else this.stream.joinClosers(fiber, this)
   }
 
-  abort(fiber: Fiber): void {
+  abort(fiber: Fiber): void | typeof LATER {
+    if (this.stream.channel.isPatient) return LATER
     this.stream.leaveClosers(fiber)
     this.stream.destroy()
   }

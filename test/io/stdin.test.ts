@@ -101,9 +101,10 @@ describe('standard input', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await program(`
       import { PassThrough } from 'node:stream'
       import { main } from 'polyphony'
-      import { Reader } from '#io/reader'
+      import { NodeChannel } from '#io/nodechannel'
+      import { Stream } from '#io/stream'
       const stream = new PassThrough()
-      const reader = new Reader('quiet', () => stream)
+      const reader = new Stream((flow) => new NodeChannel('quiet', flow, { readable: () => stream }))
       main(function* () {
         setTimeout(() => stream.write('at last\\n'), 50).unref()
         console.log(yield* reader.gets())

@@ -20,6 +20,7 @@ import {
   trap,
   until,
 } from 'polyphony'
+import { brotli, gunzip, udp } from 'polyphony/io'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
 const mistakes: (() => Op<unknown> | unknown)[] = [
@@ -159,6 +160,9 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => run(() => 1, { context: 'yes' } as any),
   () => new Semaphore(0),
   () => new Queue({ size: 5 } as any),
+  () => udp({ port: 70_000 }),
+  () => gunzip('this is no gzip'),
+  () => brotli('', { quality: 12 }),
   () => trap('KILL', () => {}),
   () => trap('USR1', () => {}),
   () => trap('INTERRUPT', () => {}),

@@ -1,0 +1,98 @@
+// Names to addresses, as the system does it (hosts file, DNS and whatever else is configured). The system's call blocks a
+// thread of Node's pool and cannot be taken back: a fiber that leaves does so at once, and the late answer is dropped.
+
+import { lookup as dnsLookup } from 'node:dns'
+import { isIP } from 'node:net'
+import { BadArgument, checkOptions, type Op, show } from '../core/index.js'
+import { ioError } from './errors.js'
+import { type Attempt, Request } from './request.js'
+
+/** An address of a host. */
+export interface Address {
+  /** `'127.0.0.1'`, `'::1'`. */
+  readonly address: string
+  /** Which kind it is. */
+  readonly family: 4 | 6
+}
+
+/** What `lookup` may be told. */
+export interface LookupOptions {
+  /** Only addresses of this kind; default: any. */
+  family?: 4 | 6
+  /** Gives a list of all addresses instead of the first. */
+  all?: boolean
+}
+
+class Lookup extends Request<Address | Address[]> {
+  constructor(
+    private readonly host: string,
+    private readonly options: LookupOptions,
+  ) {
+    super()
+  }
+
+  protected start(attempt: Attempt<Address | Address[]>): void {
+    const { host } = this
+    const { family, all = false } = this.options
+    const literal = isIP(host)
+    if (literal !== 0) {
+      if (family !== undefined && family !== literal) {
+        const cause = Object.assign(new Error(`it is not an IPv${family} address`), { code: 'ENOTFOUND' })
+        throw ioError(cause, `${this.describe()} in ${attempt.fiber.path}`)
+      }
+      const address = { address: host, family: literal as 4 | 6 }
+      attempt.settle(all ? [address] : address)
+      return
+    }
+    dnsLookup(host, { family: family ?? 0, all: true }, (error, addresses) => {
+      if (error !== null) {
+        attempt.fail(ioError(error, `${this.describe()} in ${attempt.fiber.path}`))
+      } else attempt.settle(all ? (addresses as Address[]) : (addresses[0] as Address))
+    })
+  }
+
+  protected cancel(): void {}
+
+  describe(): string {
+    return `lookup(${this.host})`
+  }
+}
+
+/**
+ * The address of a host, or all of them. What is an address already is given back at once. Throws `IOError` if there is
+ * none; its `code` is `ENOTFOUND`, or `EAI_AGAIN` when the question may be asked again later.
+ *
+ * ```ts
+ * console.log(yield* lookup('127.0.0.1')) // { address: '127.0.0.1', family: 4 }
+ * console.log((yield* lookup('localhost', { all: true })).length > 0) // true
+ * ```
+ *
+ * The system's own resolver does the work in a thread of Node's pool, which has four unless `UV_THREADPOOL_SIZE` says
+ * otherwise. It cannot be called back: a fiber that is stopped goes on at once, and the late answer is dropped.
+ */
+export function lookup(host: string, options: LookupOptions & { all: true }): Op<Address[]>
+export function lookup(host: string, options?: LookupOptions & { all?: false }): Op<Address>
+export function lookup(host: string, options?: LookupOptions): Op<Address | Address[]>
+export function lookup(host: string, options: LookupOptions = {}): Op<Address | Address[]> {
+  checkHost(host, 'lookup()')
+  const { family, all } = checkOptions(options, ['family', 'all'], 'lookup()')
+  if (family !== undefined && family !== 4 && family !== 6) {
+    throw new BadArgument(`the family of lookup() is 4 or 6, got ${show(family)}`)
+  }
+  if (all !== undefined && typeof all !== 'boolean') {
+    throw new BadArgument(`all of lookup() is true or false, got ${show(all)}`)
+  }
+  return new Lookup(host, options)
+}
+
+/** A host is a name or an address. */
+export function checkHost(host: unknown, where: string): string {
+  if (typeof host === 'string' && host !== '' && !host.includes('\0')) return host
+  throw new BadArgument(`${where} needs a host, a name or an address, got ${show(host)}`)
+}
+
+/** A port is a whole number; 0 lets the system choose, where that makes sense. */
+export function checkPort(port: unknown, where: string, least: 0 | 1): number {
+  if (Number.isInteger(port) && (port as number) >= least && (port as number) <= 65_535) return port as number
+  throw new BadArgument(`${where} needs a port from ${least} to 65535, got ${show(port)}`)
+}
