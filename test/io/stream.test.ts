@@ -7,9 +7,7 @@ import { join } from 'node:path'
 import { Duplex } from 'node:stream'
 import { after } from 'node:test'
 import { action, type Routine } from 'polyphony'
-import { type Stream as AnyStream, connect, type ListenOptions, listen, pair, pipe } from 'polyphony/io'
-import { NodeChannel } from '#io/nodechannel'
-import { Stream } from '#io/stream'
+import { connect, fromNode, type ListenOptions, listen, pair, pipe, type Stream } from 'polyphony/io'
 import { aStream } from '../shared/stream.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'polyphony-stream-'))
@@ -35,18 +33,18 @@ aStream('a pipe in memory', {
 })
 
 /** A connection to a server of ours. */
-function* connection(options: ListenOptions): Routine<[AnyStream, AnyStream]> {
+function* connection(options: ListenOptions): Routine<[Stream, Stream]> {
   const server = yield* listen(options)
   const client = yield* connect(
     options.path ? { path: options.path } : { host: '127.0.0.1', port: server.port },
   )
-  const socket = (yield* server.accept()) as AnyStream
+  const socket = (yield* server.accept()) as Stream
   yield* server.close()
   return [client, socket]
 }
 
 /** A reset, which only a TCP socket can send. */
-function reset(end: AnyStream): void {
+function reset(end: Stream): void {
   const { socket } = (end as unknown as { channel: { socket: Socket } }).channel
   socket.resetAndDestroy()
 }
@@ -62,26 +60,22 @@ aStream('a connection by a Unix socket', {
   isReal: true,
 })
 
-/** A stream of Node as ours. */
-function streamOn(duplex: Duplex): Stream {
-  return new Stream(
-    (stream) => new NodeChannel('duplex', stream, { readable: () => duplex, writable: () => duplex }),
-  )
-}
-
 /** Two streams of Node in memory, each of which reads what the other writes. */
 class Side extends Duplex {
   other!: Side
-  private wanted: (() => void) | null = null
+  private wanted: ((error?: Error) => void) | null = null
 
   override _read(): void {
     const { wanted } = this
     this.wanted = null
     wanted?.()
   }
-  override _write(chunk: Buffer, _encoding: string, taken: () => void): void {
-    this.other.wanted = taken
-    this.other.push(chunk)
+  override _write(chunk: Buffer, _encoding: string, taken: (error?: Error) => void): void {
+    if (this.other.destroyed) taken(brokenPipe())
+    else {
+      this.other.wanted = taken
+      this.other.push(chunk)
+    }
   }
   override _final(done: () => void): void {
     this.other.push(null)
@@ -91,8 +85,13 @@ class Side extends Duplex {
     if (!this.other.destroyed && !this.writableFinished) {
       this.other.destroy(Object.assign(new Error('reset'), { code: 'ECONNRESET' }))
     }
+    this.wanted?.(brokenPipe())
     done(error)
   }
+}
+
+function brokenPipe(): Error {
+  return Object.assign(new Error('broken pipe'), { code: 'EPIPE' })
 }
 
 aStream('a Duplex of Node', {
@@ -100,12 +99,12 @@ aStream('a Duplex of Node', {
     const [a, b] = [new Side(), new Side()]
     a.other = b
     b.other = a
-    return [streamOn(a), streamOn(b)]
+    return [fromNode(a), fromNode(b)]
   },
   isReal: true,
 })
 
-function* nodeSockets(): Routine<[AnyStream, AnyStream]> {
+function* nodeSockets(): Routine<[Stream, Stream]> {
   const path = newPath()
   const server = yield* action<NodeServer>((settle, fail) => {
     const made = createServer({ allowHalfOpen: true, pauseOnConnect: true })
@@ -121,7 +120,7 @@ function* nodeSockets(): Routine<[AnyStream, AnyStream]> {
     })
   })
   server.close()
-  return [streamOn(ends[0]), streamOn(ends[1])]
+  return [fromNode(ends[0] as Duplex), fromNode(ends[1] as Duplex)]
 }
 
 aStream('a socket of Node', { connect: nodeSockets, isReal: true })
