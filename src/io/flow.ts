@@ -122,7 +122,7 @@ export class Flow {
   joinReaders(fiber: Fiber, op: Taking<any>): void {
     if (
       this.readers.size === 0 &&
-      (this.intake.size > 0 || this.inflow === OVER || op.max < 0 || this.phase !== LIVE)
+      (this.intake.size > 0 || this.inflow >= OVER || op.max < 0 || this.phase !== LIVE)
     ) {
       const found = this.taken(op)
       if (found !== MORE) {
