@@ -373,6 +373,7 @@ export class Flow {
   /** @internal */
   closed(error?: unknown): void {
     if (this.phase === CLOSED || this.phase === GONE) return
+    if (error !== undefined) this.error ??= error
     if (this.phase !== LIVE) this.phase = CLOSED
     else {
       this.phase = GONE
