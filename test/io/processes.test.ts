@@ -1,4 +1,4 @@
-// Servers in processes of their own: few descriptors, Ctrl-C, what holds the process, and clients that others have written.
+// Servers in processes of their own: few descriptors, Ctrl-C, what holds the process, and many at once.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { connect, type Socket as NetSocket } from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { ended } from '../helpers.js'
 
 const file = fileURLToPath(new URL('../programs/sockets.js', import.meta.url))
 
@@ -137,4 +138,16 @@ describe('a server in a process of its own', { concurrency: 2 }, () => {
     assert.deepEqual(await over, { code: 0, stdout: 'somebody came\n', stderr: '' })
     client.socket.destroy()
   })
+})
+
+test('many connections at once, opened, used and closed: descriptors and heap are back', async (t) => {
+  // npm run test:soak does it with 10,000.
+  const soak = fileURLToPath(new URL('../programs/soak.js', import.meta.url))
+  const child = spawn(process.execPath, ['--expose-gc', soak, '500'], {
+    timeout: 120_000,
+    killSignal: 'SIGKILL',
+  })
+  const { code, stdout, stderr } = await ended(child)
+  t.diagnostic(stdout.trimEnd())
+  assert.deepEqual([code, stderr], [0, ''])
 })
