@@ -570,7 +570,7 @@ describe('a process that cannot be started', () => {
     }))
 
   it('while it fails, its fiber may leave', () =>
-    run(function* () {
+    virtual(function* () {
       const op = spawnProcess('no-such-program')
       const fiber = spin(() => op)
       yield* snooze()
