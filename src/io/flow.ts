@@ -122,7 +122,7 @@ export class Flow {
   joinReaders(fiber: Fiber, op: Taking<any>): void {
     if (
       this.readers.size === 0 &&
-      (this.intake.size > 0 || this.inflow >= OVER || op.max < 0 || this.phase !== LIVE)
+      (op.max < 0 || this.intake.size > 0 || this.inflow >= OVER || this.phase !== LIVE)
     ) {
       const found = this.taken(op)
       if (found !== MORE) {
@@ -267,6 +267,7 @@ export class Flow {
 
   /** @internal Hands the last chunks over, and the end. Whether all is sent already. */
   sendEnd(chunks: readonly Chunk[]): boolean {
+    if (this.phase >= CLOSING) throw this.broken(`${this.name}.end()`)
     if (chunks.length > 0) this.send(chunks, 'end')
     const { outflow } = this
     if (outflow < ENDING) {
@@ -317,7 +318,7 @@ export class Flow {
 
   /** @internal */
   finished(): void {
-    this.outflow = ENDED
+    if (this.outflow === ENDING) this.outflow = ENDED
     this.writers?.release()
   }
 
@@ -364,6 +365,7 @@ export class Flow {
   /** @internal */
   failed(error: unknown): void {
     if (this.phase >= CUT) return // what was not sent is lost, as was asked for
+    if (this.phase === CLOSING && error instanceof StreamClosed) return // so it shall be
     this.error ??= error ?? new Error('no reason was given')
     if (this.inflow < OVER) this.inflow = BROKEN
     this.serve()
@@ -373,7 +375,7 @@ export class Flow {
   /** @internal */
   closed(error?: unknown): void {
     if (this.phase === CLOSED || this.phase === GONE) return
-    if (error !== undefined) this.error ??= error
+    if (error !== undefined && this.phase < CUT) this.error ??= error
     if (this.phase !== LIVE) this.phase = CLOSED
     else {
       this.phase = GONE

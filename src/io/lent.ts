@@ -3,8 +3,8 @@
 // went on after a write was cut, by a time-out or a race.
 
 const SIZE = 64 * 1024
-/** How many wait here for the next; more are left to the garbage. */
-const KEPT = 64
+/** So many there are at the most. When a burst comes faster than fibers run, each chunk gets memory of its own size instead. */
+const MOST = 32
 
 /** A buffer and the last view of it: chunks of a protocol are often equally long. */
 export class Lent {
@@ -21,6 +21,7 @@ export class Lent {
 }
 
 const free: Lent[] = []
+let count = 0
 
 /** How many writes were left by their fibers so far. What they write is sent all the same, so its memory is in use. */
 export let cutWrites = 0
@@ -29,11 +30,21 @@ export function writeWasCut(): void {
   cutWrites++
 }
 
-/** A buffer for these bytes, or null if they are too many: then they need one of their own. */
+/** A buffer for these bytes, or null if there is none: then they need one of their own. */
 export function lend(bytes: Buffer): Lent | null {
-  return bytes.length > SIZE ? null : (free.pop() ?? new Lent())
+  if (bytes.length > SIZE) return null
+  const lent = free.pop()
+  if (lent !== undefined) return lent
+  if (count === MOST) return null
+  count++
+  return new Lent()
 }
 
 export function giveBack(lent: Lent): void {
-  if (free.length < KEPT) free.push(lent)
+  free.push(lent)
+}
+
+/** It does not come back. */
+export function loseLent(): void {
+  count--
 }

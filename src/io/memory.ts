@@ -8,6 +8,7 @@ import { Stream } from './stream.js'
 /** How many bytes may be underway before a writer has to wait. */
 const ROOM = 64 * 1024
 
+// A direction, as its writer and its reader have left it:
 const OPEN = 0
 const ENDING = 1
 /** The reader was told of the end. */
@@ -20,7 +21,8 @@ class Duct {
   private readonly chunks: Buffer[] = []
   private size = 0
   private isFlowing = false
-  private isFull = false
+  /** From when there are `ROOM` bytes until there are none. */
+  isFull = false
   private phase = OPEN
   /** Set once: where the bytes come from, and where they go. */
   from!: MemoryChannel
@@ -50,11 +52,8 @@ class Duct {
     this.flow()
   }
 
-  get isEnded(): boolean {
-    return this.phase >= ENDING
-  }
   get isOver(): boolean {
-    return this.phase >= OVER
+    return this.phase === OVER
   }
 
   /** Nothing comes out any more. Who waits for room goes on, as if the system had taken the bytes. */
@@ -72,7 +71,7 @@ class Duct {
     }
     if (this.isFull && this.size === 0) {
       this.isFull = false
-      this.from.receiver.drained()
+      this.from.drained()
     }
     if (this.phase === ENDING && this.size === 0) {
       this.phase = OVER
@@ -81,9 +80,17 @@ class Duct {
   }
 }
 
+// What a channel has been told:
+const LIVE = 0
+const ENDED = 1
+const CLOSING = 2
+const CLOSED = 3
+
+/** What it has sent counts as sent when there is room for more, as with a socket. */
 class MemoryChannel extends BaseChannel {
   /** The channel of the other side; itself for a pipe. */
   other: MemoryChannel = this
+  private phase = LIVE
 
   constructor(
     readonly name: string,
@@ -106,32 +113,50 @@ class MemoryChannel extends BaseChannel {
     return this.outward.write(chunk)
   }
   end(): void {
-    this.receiver.finished()
+    this.phase = ENDED
+    if (!this.outward.isFull) this.receiver.finished()
     this.outward.end()
     this.closeIfOver()
+  }
+  /** The other side can still read what was sent. */
+  close(): void {
+    this.phase = CLOSING
+    if (!this.outward.isFull || this.other === this) this.shut()
+  }
+  destroy(): void {
+    this.phase = CLOSED
+    if (this.other !== this) this.other.reset()
+    this.receiver.closed()
+    this.outward.shut()
+    this.inward.shut()
+  }
+
+  drained(): void {
+    this.receiver.drained()
+    if (this.phase === CLOSING) this.shut()
+    else if (this.phase === ENDED) {
+      this.receiver.finished()
+      this.closeIfOver()
+    }
   }
   ended(): void {
     this.receiver.ended()
     this.closeIfOver()
   }
+
   /** Both sides have ended: it closes by itself, as a socket does. */
   private closeIfOver(): void {
-    if (this.inward.isOver && this.outward.isEnded) this.receiver.closed()
+    if (this.phase === ENDED && this.inward.isOver && !this.outward.isFull) this.shut()
   }
-  /** The other side can still read what was sent. */
-  close(): void {
+  private shut(): void {
+    this.phase = CLOSED
     this.receiver.closed()
     this.outward.end()
     this.inward.shut()
   }
-  destroy(): void {
-    this.receiver.closed()
-    if (this.other !== this) this.other.reset()
-    this.outward.shut()
-    this.inward.shut()
-  }
   private reset(): void {
     this.receiver.failed(systemError('ECONNRESET', 'connection reset by peer', 'read'))
+    this.phase = CLOSED
     this.receiver.closed()
   }
 }

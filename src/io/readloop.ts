@@ -1,23 +1,65 @@
 // readLoop: a body for each chunk, as it comes. The chunk is lent: it is valid until the body has ended.
 
-import { BaseOp, type Fiber, type Op, type Routine, runBody, settle } from '../core/index.js'
+import {
+  BaseOp,
+  baton,
+  debugging,
+  type Fiber,
+  type Op,
+  opEntered,
+  type Routine,
+  rememberOp,
+  runReturned,
+  settle,
+} from '../core/index.js'
 import type { Flow } from './flow.js'
 import type { Intake } from './intake.js'
-import { cutWrites, giveBack, type Lent, lend } from './lent.js'
+import { cutWrites, giveBack, type Lent, lend, loseLent } from './lent.js'
 import { copyOf, MORE, Taking } from './reading.js'
 
-/** The next chunk, in a buffer that is lent if it can be. */
-class Borrow extends Taking<Buffer | undefined> {
-  lent: Lent | null = null
+/**
+ * Waits for the next chunk and keeps it, in a buffer that is lent if it can be; false at the end of the stream. The chunk is
+ * never in a variable of the loop: a generator keeps its variables while it waits, so each idle connection would keep its last
+ * buffer.
+ */
+class Borrow extends Taking<boolean> {
+  private chunk: Buffer | null = null
+  private lent: Lent | null = null
+  private cutBefore = 0
 
-  take(intake: Intake, isEnded: boolean): Buffer | undefined | typeof MORE {
-    return intake.chunk(this.max) ?? (isEnded ? undefined : MORE)
+  take(intake: Intake, isEnded: boolean): boolean | typeof MORE {
+    this.chunk = intake.chunk(this.max) ?? null
+    return this.chunk !== null || (isEnded ? false : MORE)
   }
 
   override receive(fiber: Fiber, bytes: Buffer, isOwned: boolean): void {
-    this.lent = isOwned ? null : lend(bytes)
-    if (this.lent !== null) settle(fiber, this, this.lent.hold(bytes))
-    else settle(fiber, this, isOwned ? bytes : copyOf(bytes))
+    if (isOwned) this.chunk = bytes
+    else {
+      this.lent = lend(bytes)
+      this.chunk = this.lent === null ? copyOf(bytes) : this.lent.hold(bytes)
+    }
+    settle(fiber, this, true)
+  }
+
+  feed(body: (chunk: Buffer) => unknown): unknown {
+    this.cutBefore = cutWrites
+    return body(this.chunk as Buffer)
+  }
+
+  /** The body has ended. */
+  giveBack(): void {
+    this.chunk = null
+    const { lent } = this
+    if (lent === null) return
+    this.lent = null
+    if (cutWrites === this.cutBefore) giveBack(lent)
+    else loseLent()
+  }
+
+  /** The loop was left. If its body was cut, somebody may still hold the chunk. */
+  lose(): void {
+    if (this.lent !== null) loseLent()
+    this.lent = null
   }
 
   describe(): string {
@@ -25,21 +67,37 @@ class Borrow extends Taking<Buffer | undefined> {
   }
 }
 
-export function* readLoop(
-  stream: Flow,
-  body: (chunk: Buffer) => Op<unknown> | unknown,
-  max: number,
-): Routine<void> {
+/** The loop as an op. What it is, it says only when asked: who is at the other end may cost a system call. */
+export class ReadLoop implements Op<void> {
+  constructor(
+    private readonly stream: Flow,
+    private readonly body: (chunk: Buffer) => unknown,
+    private readonly max: number,
+  ) {
+    if (debugging) rememberOp(this, baton.fiber)
+  }
+
+  [Symbol.iterator](): Routine<void> {
+    if (debugging) opEntered(this)
+    return readLoop(this.stream, this.body, this.max)
+  }
+
+  describe(): string {
+    return `${this.stream.name}.readLoop()`
+  }
+}
+
+function* readLoop(stream: Flow, body: (chunk: Buffer) => unknown, max: number): Routine<void> {
   const next = new Borrow(stream, max)
-  for (let chunk: Buffer | undefined; (chunk = yield* next) !== undefined; ) {
-    const { lent } = next
-    next.lent = null
-    const cutBefore = cutWrites
-    const returned = body(chunk)
-    let result = returned
-    if (returned instanceof BaseOp) result = yield* returned as Op<unknown>
-    else if (typeof returned === 'object' && returned !== null) result = yield* runBody(() => returned)
-    if (lent !== null && cutWrites === cutBefore) giveBack(lent)
-    if (result === false) return
+  try {
+    while (yield* next) {
+      let result = next.feed(body)
+      if (result instanceof BaseOp) result = yield* result as Op<unknown>
+      else if (typeof result === 'object' && result !== null) result = yield* runReturned(result, body)
+      next.giveBack()
+      if (result === false) return
+    }
+  } finally {
+    next.lose()
   }
 }

@@ -7,7 +7,6 @@ import {
   debugging,
   type Op,
   type Returned,
-  repeatable,
   show,
 } from '../core/index.js'
 import type { Iterates, Source } from '../sync/index.js'
@@ -16,7 +15,7 @@ import { Disposal } from './disposal.js'
 import { Flow } from './flow.js'
 import { itemsOf } from './items.js'
 import { copyOf, Gets, Read, ReadAll, ReadExactly, ReadUntil } from './reading.js'
-import { readLoop } from './readloop.js'
+import { ReadLoop } from './readloop.js'
 import { Close, checkChunks, End, Write } from './writing.js'
 
 /** How long a line may be, unless told otherwise. */
@@ -115,12 +114,10 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
    * yield* stream.readLoop((chunk) => console.log(`${chunk}`)) // one two
    * ```
    */
-  readLoop<R>(body: (chunk: Buffer) => Returned<R>, options: ReadLoopOptions = {}): Op<void> {
-    const where = `${this.name}.readLoop()`
-    checkBody(body, where)
-    checkOptions(options, ['max'], where)
-    const max = options.max === undefined ? Infinity : checkCount(options.max, 1, `max of ${where}`)
-    return repeatable(where, () => readLoop(this, body as (chunk: Buffer) => unknown, max))
+  readLoop<R>(body: (chunk: Buffer) => Returned<R>, options: ReadLoopOptions = NO_OPTIONS): Op<void> {
+    if (!isPlain(body)) checkBody(body, `${this.name}.readLoop()`)
+    const max = options === NO_OPTIONS ? Infinity : maxOf(options, `${this.name}.readLoop()`)
+    return new ReadLoop(this, body as (chunk: Buffer) => unknown, max)
   }
 
   /**
@@ -208,6 +205,23 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
   [Symbol.asyncDispose](): Op<void> & PromiseLike<void> {
     return new Disposal(this)
   }
+}
+
+const NO_OPTIONS: ReadLoopOptions = {}
+
+/** A plain function, as most bodies of loops are: it need not be looked at closely. */
+function isPlain(body: any): boolean {
+  return (
+    typeof body === 'function' &&
+    Object.getPrototypeOf(body) === Function.prototype &&
+    body.describe === undefined &&
+    body.next === undefined
+  )
+}
+
+function maxOf(options: ReadLoopOptions, where: string): number {
+  checkOptions(options, ['max'], where)
+  return options.max === undefined ? Infinity : checkCount(options.max, 1, `max of ${where}`)
 }
 
 function checkCount(count: number, least: number, what: string): number {
