@@ -75,16 +75,13 @@ export class Handshakes {
   private shaker(options: TlsServerOptions): NodeTlsServer {
     const { sni, handshakeTimeout: _own, onHandshakeError: _told, ...rest } = options
     const { alpn, runtime, where, ticketKeys } = this
-    const node = tried(
-      () =>
-        createServer({
-          ...given(rest),
-          ticketKeys,
-          ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] }),
-          ...(sni === undefined ? {} : { SNICallback: sniOf(sni, runtime, where) as () => void }),
-        }),
-      where,
-    )
+    const settings = {
+      ...given(rest),
+      ticketKeys,
+      ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] }),
+      ...(sni === undefined ? {} : { SNICallback: sniOf(sni, runtime, where) as () => void }),
+    }
+    const node = tried(() => createServer(settings), where)
     node.on('secureConnection', (socket) => this.secured(socket))
     node.on('tlsClientError', (error, socket) => this.broken(error, socket))
     return node
