@@ -35,7 +35,16 @@ export class TlsServer extends Server {
     maxBacklog: number,
   ) {
     super(runtime, node, maxConnections, maxBacklog)
-    handshakes.admit = (secure) => this.arrived(new TlsSocket(secure, this.path))
+    handshakes.admit = (secure) => {
+      // Written and closed in the very tick in which the handshake ends, it would go without a goodbye: Node's TLS 1.3 is
+      // still sending then, and forgets close_notify.
+      setImmediate(this.admit, new TlsSocket(secure, this.path))
+    }
+  }
+
+  private readonly admit = (socket: TlsSocket): void => {
+    if (this.isClosed) socket.destroy()
+    else this.arrived(socket)
   }
 
   /** The next connection whose handshake is done; `undefined` when the server is closed. */
