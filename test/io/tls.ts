@@ -55,7 +55,7 @@ function turn(): Promise<void> {
 /** Lets the event loop turn until it is so. */
 export function* eventually(isSo: () => boolean): Routine<void> {
   for (let turns = 0; !isSo(); turns++) {
-    assert.ok(turns < 20_000, `it did not happen: ${isSo}`)
+    assert.ok(turns < 200_000, `it did not happen: ${isSo}`)
     yield* until(turn())
   }
 }
