@@ -265,7 +265,8 @@ describe('a server survives (I11)', () => {
       const errors: IOError[] = []
       const onHandshakeError = (error: IOError) => errors.push(error)
       const server = yield* serving({ ...local, handshakeTimeout: 40, onHandshakeError }, echo)
-      const slow = net.connect(server.port, host, () => slow.write(hello))
+      const slow = net.connect(server.port, host)
+      slow.write(hello)
       slow.on('error', () => {})
       slow.resume()
       let sent = 0
