@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { type Socket as NetSocket, connect as netConnect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cancelAfter, Fiber, type Report, type Routine, run, until } from 'polyphony'
+import { cancelAfter, Fiber, fiberTree, type Report, type Routine, run, until } from 'polyphony'
 import { IOError, StreamClosed } from 'polyphony/io'
 import { type Leaks, leaks } from 'polyphony/testing'
 
@@ -47,7 +47,7 @@ export async function real(body: (reports: Report[]) => Routine<unknown>): Promi
     const { backend } = (Fiber.current as any).runtime
     backend.report = (report: Report) => void reports.push(report)
     try {
-      yield* cancelAfter(LIMIT, () => body(reports), 'this took too long')
+      yield* cancelAfter(LIMIT, () => body(reports), `this took too long; ${JSON.stringify(fiberTree())}`)
     } finally {
       delete backend.report // the one of its class again
     }
