@@ -41,7 +41,7 @@ export {
   suppressedErrors,
 } from './errors.js'
 export { Fiber, type FiberEnd, type StopOptions } from './fiber.js'
-export { HOLD, notInFiber, unwindingRegion } from './gate.js'
+export { HOLD, isForced, notInFiber, unwindingRegion } from './gate.js'
 export { createLocal, type Local } from './local.js'
 export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
 export { failureOf } from './observe.js'

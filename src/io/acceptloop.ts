@@ -5,7 +5,7 @@
 // A fiber that is stopped closes its connection in the same way, within its grace, even if it never ran a line (S05). An error in
 // one of them is reported and harms nobody else (S29).
 
-import { addCleanup, Fiber, isStop, type Routine, runBody, scope, spin } from '../core/index.js'
+import { addCleanup, Fiber, isForced, isStop, type Routine, runBody, scope, spin } from '../core/index.js'
 import type { Server } from './server.js'
 import type { Socket } from './socket.js'
 
@@ -50,8 +50,8 @@ export function* acceptLoop(server: Server, body: Handler, onError: Handler | un
     let isHandled = false
     try {
       if (!isOver) socket = yield* server.accept()
-      if (socket === undefined || isOver) return false
-      handle(socket) // throws if this fiber has been forced to end meanwhile (S06)
+      if (socket === undefined || isOver || isForced(loop)) return false // forced: nothing can be spun any more (S06)
+      handle(socket)
       isHandled = true
       return true
     } finally {

@@ -38,7 +38,7 @@ export class Command {
     private readonly file: string,
     private readonly args: readonly string[],
     private readonly options: ProcessOptions,
-    private readonly stdio: AllStdio,
+    readonly stdio: AllStdio,
     /** The call that asked for it: `exec`. */
     private readonly caller: string,
   ) {
@@ -110,10 +110,12 @@ export function readStdio(given: unknown, usual: AllStdio, where: string): AllSt
 /** The options of a call, checked. */
 export function readOptions<O extends ProcessOptions>(options: O, more: readonly string[], where: string): O {
   checkOptions(options, [...COMMON, ...more], where)
-  const { cwd, env } = options
+  const { cwd, env, check } = options as O & { check?: unknown }
   if (cwd !== undefined && typeof cwd !== 'string' && !(cwd instanceof URL))
     throw new BadArgument(`the cwd of ${where} is a path, got ${show(cwd)}`)
   if (env !== undefined && (typeof env !== 'object' || env === null))
     throw new BadArgument(`the env of ${where} is an object of strings, got ${show(env)}`)
+  if (check !== undefined && typeof check !== 'boolean')
+    throw new BadArgument(`the check of ${where} is true or false, got ${show(check)}`)
   return options
 }

@@ -60,6 +60,11 @@ export function exec(
 ): Op<Executed<Buffer>>
 export function exec(
   cmd: string,
+  args: readonly string[],
+  options: ExecOptions,
+): Op<Executed<string | Buffer>>
+export function exec(
+  cmd: string,
   args: readonly string[] = [],
   options: ExecOptions = {},
 ): Op<Executed<any>> {
@@ -92,14 +97,16 @@ function* executing(command: Command, options: ExecOptions): Routine<Executed<an
 /** All three streams at once: a process may want to print before it reads on. */
 function* conversation(process: Process, options: ExecOptions, where: string): Routine<Executed<Buffer>> {
   const { input, limit = READ_LIMIT } = options
-  const feeder = input === undefined ? null : spin('stdin', feed, process.stdin, input)
-  const outputs = (['stdout', 'stderr'] as const).map((which) =>
-    spin(which, gather, process[which], limit, `the ${which} of ${where}`),
-  ) as [Fiber<Buffer>, Fiber<Buffer>]
-  const { status, signal } = yield* process.wait()
-  feeder?.stop() // it may wait for more to feed, and nobody is left to eat it
-  const [stdout, stderr] = yield* Fiber.await(...outputs)
-  return { status, signal, stdout, stderr }
+  const feeder = spin('stdin', feed, process.stdin, input)
+  const stdout = spin('stdout', gather, process.stdout, limit, `the stdout of ${where}`)
+  const stderr = spin('stderr', gather, process.stderr, limit, `the stderr of ${where}`)
+  const end = spin('end', function* () {
+    const ended = yield* process.wait()
+    feeder.stop(true) // it may wait for more to feed, and nobody is left to eat it
+    return ended
+  })
+  const [ended, out, err] = yield* Fiber.await(end, stdout, stderr, feeder)
+  return { ...ended, stdout: out, stderr: err }
 }
 
 function* gather(output: Reader, limit: number, what: string): Routine<Buffer> {
@@ -113,7 +120,8 @@ function* gather(output: Reader, limit: number, what: string): Routine<Buffer> {
   }
 }
 
-function* feed(stdin: Writer, input: Chunk | Reader): Routine<void> {
+function* feed(stdin: Writer, input: Chunk | Reader | undefined): Routine<void> {
+  if (input === undefined) return
   if (isChunk(input)) yield* taken(stdin.end(input))
   else {
     yield* input.readLoop((chunk) => taken(stdin.write(chunk)))

@@ -22,6 +22,8 @@ export interface NodeStreams {
   readable?: Readable | (() => Readable)
   /** To write to; a function is called by the first who writes. */
   writable?: Writable | (() => Writable)
+  /** Why there is none, for one who tries. */
+  why?: string
   /** See Channel. */
   isIdle?: boolean
 }
@@ -97,7 +99,7 @@ export class NodeChannel extends BaseChannel {
   private input(): Readable {
     if (this.readable !== null) return this.readable
     const { readable } = this.streams
-    if (readable === undefined) throw new BadState(`${this.name} cannot be read from`)
+    if (readable === undefined) throw this.oneWay('read from')
     const stream = typeof readable === 'function' ? readable() : readable
     this.readable = stream
     this.flow = IDLE
@@ -107,12 +109,17 @@ export class NodeChannel extends BaseChannel {
     return stream
   }
 
+  private oneWay(what: string): BadState {
+    const { why } = this.streams
+    return new BadState(`${this.name} cannot be ${what}${why === undefined ? '' : `: ${why}`}`)
+  }
+
   // Writing
 
   private output(): Writable {
     if (this.writable !== null) return this.writable
     const { writable } = this.streams
-    if (writable === undefined) throw new BadState(`${this.name} cannot be written to`)
+    if (writable === undefined) throw this.oneWay('written to')
     const stream = typeof writable === 'function' ? writable() : writable
     this.writable = stream
     if (stream !== (this.readable as unknown)) this.watch(stream)
@@ -135,12 +142,15 @@ export class NodeChannel extends BaseChannel {
     if (typeof chunk === 'string') return stream.write(chunk, 'utf8')
     // A socket needs the bytes until they are sent. Others may hand them on, and then nobody knows until when.
     if (chunk.length < LARGE || !(stream instanceof Socket)) return stream.write(Buffer.from(chunk))
-    stream.write(chunk, this.drained)
+    stream.write(chunk, this.sent)
     return stream.writableLength === 0
   }
 
-  private readonly drained = (): void => {
-    if ((this.writable as Writable).writableLength === 0) this.receiver.drained()
+  private readonly drained = (): void => this.receiver.drained()
+
+  /** A write that went wrong is told by what comes next: the error, or the close. */
+  private readonly sent = (error?: Error | null): void => {
+    if (error == null && (this.writable as Writable).writableLength === 0) this.receiver.drained()
   }
 
   end(): void {

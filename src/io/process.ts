@@ -5,6 +5,7 @@
 // When it ends, what lies in its pipes is taken into memory, so that its descriptors are free even if nobody ever reads.
 
 import type { ChildProcess } from 'node:child_process'
+import type { Socket } from 'node:net'
 import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
 import {
@@ -19,7 +20,7 @@ import {
   show,
   Waiters,
 } from '../core/index.js'
-import type { Command } from './command.js'
+import type { Command, Stdio } from './command.js'
 import { ending } from './ending.js'
 import { ioError } from './errors.js'
 import type { StreamStats } from './flow.js'
@@ -110,9 +111,11 @@ export class Process {
     this.name = command.name
     this.grace = command.grace
     this.streams = [
-      this.stream('stdin', { writable: stdin ?? undefined }),
-      this.stream('stdout', { readable: stdout ?? undefined }),
-      this.stream('stderr', { readable: stderr ?? undefined }),
+      stdin === null
+        ? this.none('stdin', command.stdio[0])
+        : this.stream('stdin', stdin, { writable: stdin }),
+      this.output('stdout', stdout, command.stdio[1]),
+      this.output('stderr', stderr, command.stdio[2]),
     ]
     ;[this.stdin, this.stdout, this.stderr] = this.streams
     // Node throws away what it finds here when the process ends, and nobody has asked for it yet.
@@ -128,8 +131,18 @@ export class Process {
     })
   }
 
-  private stream(which: string, streams: NodeStreams): Stream {
-    for (const stream of Object.values(streams)) (stream as { unref?(): void } | undefined)?.unref?.()
+  private output(which: string, node: Readable | null, stdio: Stdio): Stream {
+    return node === null ? this.none(which, stdio) : this.stream(which, node, { readable: node })
+  }
+
+  private none(which: string, stdio: Stdio): Stream {
+    const why = `the process was started with stdio '${stdio}'`
+    return new Stream((receiver) => new NodeChannel(`${this.name}.${which}`, receiver, { why }))
+  }
+
+  /** A pipe holds our process only while somebody waits for it. */
+  private stream(which: string, node: object, streams: NodeStreams): Stream {
+    ;(node as Socket).unref()
     return new Stream((receiver) => new NodeChannel(`${this.name}.${which}`, receiver, streams))
   }
 

@@ -15,12 +15,12 @@ const CLIENT: Readonly<Record<string, string>> = {
 const UNKNOWN_ISSUER =
   'Nobody known here vouches for it. If it is to be trusted, give the certificate of its issuer: tls: { ca }.'
 
-/** The reason of an alert comes first: they say what the other side did not like. */
+/** By the names of OpenSSL; either side may say them, in its own words or in an alert. */
 const PATTERNS: readonly [RegExp, string][] = [
   [/SELF_SIGNED|UNABLE_TO_(GET_ISSUER|VERIFY_LEAF)/, UNKNOWN_ISSUER],
   [
     /WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|BAD_RECORD_TYPE|UNEXPECTED_RECORD/,
-    'It does not speak TLS on this port.',
+    'The other side does not speak TLS here.',
   ],
   [
     /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL|NO_PROTOCOLS_AVAILABLE|VERSION_TOO_LOW/,

@@ -10,7 +10,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type Server as NodeTlsServer, type TLSSocket } from 'node:tls'
-import type { Runtime } from '../core/index.js'
+import type { Fiber, Runtime } from '../core/index.js'
 import { handshakeTimeout, serverError } from './tlserrors.js'
 import { checkServerTls, given, type TlsServerOptions, tried } from './tlsoptions.js'
 import { sniOf } from './tlssni.js'
@@ -35,6 +35,8 @@ interface Handshake {
 
 export class Handshakes {
   private readonly underway = new Map<Socket, Handshake>()
+  /** Fibers that look for a certificate. */
+  readonly searchers = new Set<Fiber>()
   private node: NodeTlsServer
   private options: TlsServerOptions
   private ticketKeys: Buffer
@@ -73,18 +75,16 @@ export class Handshakes {
   }
 
   private shaker(options: TlsServerOptions): NodeTlsServer {
-    const { sni, handshakeTimeout: _own, onHandshakeError: _told, ...rest } = options
-    const { alpn, runtime, where, ticketKeys } = this
-    const node = tried(
-      () =>
-        createServer({
-          ...given(rest),
-          ticketKeys,
-          ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] }),
-          ...(sni === undefined ? {} : { SNICallback: sniOf(sni, runtime, where) as () => void }),
-        }),
-      where,
-    )
+    const { sni, handshakeTimeout: _own, onHandshakeError, ...rest } = options
+    const { alpn, runtime, where, searchers, ticketKeys } = this
+    const asked = { runtime, where, searchers, isAlone: onHandshakeError === undefined }
+    const settings = {
+      ...given(rest),
+      ticketKeys,
+      ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] }),
+      ...(sni === undefined ? {} : { SNICallback: sniOf(sni, asked) as () => void }),
+    }
+    const node = tried(() => createServer(settings), where)
     node.on('secureConnection', (socket) => this.secured(socket))
     node.on('tlsClientError', (error, socket) => this.broken(error, socket))
     return node
@@ -154,6 +154,7 @@ export class Handshakes {
       socket.destroy()
     }
     this.underway.clear()
+    for (const fiber of this.searchers) fiber.stop(undefined, { reason: 'the server was closed' })
   }
 
   stats(): HandshakeStats {

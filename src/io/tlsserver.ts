@@ -1,7 +1,7 @@
 // A server that speaks TLS: a connection goes to a fiber when its handshake is done (tlshandshakes.ts).
 
 import type { Server as NetServer, Socket as NetSocket } from 'node:net'
-import type { Op, Returned, Runtime } from '../core/index.js'
+import { type Op, type Returned, type Routine, type Runtime, repeatable } from '../core/index.js'
 import { type AcceptLoopOptions, Server, type ServerStats } from './server.js'
 import type { HandshakeStats, Handshakes } from './tlshandshakes.js'
 import type { TlsServerOptions } from './tlsoptions.js'
@@ -35,7 +35,16 @@ export class TlsServer extends Server {
     maxBacklog: number,
   ) {
     super(runtime, node, maxConnections, maxBacklog)
-    handshakes.admit = (secure) => this.arrived(new TlsSocket(secure, this.path))
+    handshakes.admit = (secure) => {
+      // Written and closed in the very tick in which the handshake ends, it would go without a goodbye: Node's TLS 1.3 is
+      // still sending then, and forgets close_notify.
+      setImmediate(this.admit, new TlsSocket(secure, this.path))
+    }
+  }
+
+  private readonly admit = (socket: TlsSocket): void => {
+    if (this.isClosed) socket.destroy()
+    else this.arrived(socket)
   }
 
   /** The next connection whose handshake is done; `undefined` when the server is closed. */
@@ -60,6 +69,17 @@ export class TlsServer extends Server {
    * there live on. If something is wrong with them it throws, and all stays as it was. */
   setTls(changes: TlsServerOptions): void {
     this.handshakes.update(changes, `${this.name}.setTls()`)
+  }
+
+  /** Listens no more. Connections in the backlog are closed, and handshakes cut; those that were accepted are not. Waits
+   * for bodies of `sni` that are still cleaning up. */
+  override close(): Op<void> {
+    return repeatable(`${this.name}.close()`, () => this.closed())
+  }
+
+  private *closed(): Routine<void> {
+    this.destroy()
+    for (const fiber of this.handshakes.searchers) yield* fiber.join()
   }
 
   /** As `close`, but never waits. */

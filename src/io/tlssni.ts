@@ -5,6 +5,7 @@ import { type SecureContext, TLSSocket } from 'node:tls'
 import {
   BadArgument,
   checkBody,
+  type Fiber,
   isStop,
   NonErrorThrown,
   type Routine,
@@ -19,11 +20,23 @@ import { contextOf, type Sni, type TlsContext } from './tlsoptions.js'
 type Answer = (error: Error | null, context?: SecureContext) => void
 export type SniCallback = (this: unknown, servername: string, answer: Answer) => void
 
+/** What those who look need to know. */
+export interface Asked {
+  readonly runtime: Runtime
+  /** The call that it was given to, for errors. */
+  readonly where: string
+  /** Those who look for a certificate now. */
+  readonly searchers: Set<Fiber>
+  /** Nobody else hears of errors: they are reported. */
+  readonly isAlone: boolean
+}
+
 /** The contexts of a table are made at once, so that a bad certificate is known before somebody asks for it. */
-export function sniOf(sni: Sni, runtime: Runtime, where: string): SniCallback {
+export function sniOf(sni: Sni, asked: Asked): SniCallback {
+  const { where } = asked
   if (typeof sni === 'function') {
     checkBody(sni, `sni of ${where}`)
-    return askOnFiber(sni, runtime, where)
+    return askOnFiber(sni, asked)
   }
   if (typeof sni !== 'object' || sni === null) {
     throw new BadArgument(
@@ -42,27 +55,26 @@ export function sniOf(sni: Sni, runtime: Runtime, where: string): SniCallback {
   }
 }
 
-/** Node calls its callback as a method of the socket: that is how the fiber learns of a hang-up. */
-function askOnFiber(sni: (servername: string) => unknown, runtime: Runtime, where: string): SniCallback {
-  return function (this: unknown, servername, answer) {
-    const fiber = spinRoot(runtime, () => find(sni, servername, answer, where), { name: `sni ${servername}` })
-    fiber.coldRecord().isolated = true
-    if (this instanceof TLSSocket) this.once('close', () => fiber.stop(undefined, { reason: 'hung up' }))
+function askOnFiber(sni: (servername: string) => unknown, asked: Asked): SniCallback {
+  const { runtime, where, searchers, isAlone } = asked
+  function* find(servername: string, answer: Answer): Routine<void> {
+    const what = `sni(${show(servername)}) of ${where}`
+    try {
+      const found = (yield* runBody(sni, servername)) as TlsContext | null | undefined
+      answer(null, found == null ? undefined : contextOf(found, what))
+    } catch (error) {
+      if (isStop(error)) throw error
+      if (isAlone) runtime.uncaught(error, `${what} failed`)
+      answer(error instanceof Error ? error : new NonErrorThrown(error, what))
+    }
   }
-}
-
-function* find(
-  sni: (servername: string) => unknown,
-  servername: string,
-  answer: Answer,
-  where: string,
-): Routine<void> {
-  const what = `sni(${show(servername)}) of ${where}`
-  try {
-    const found = (yield* runBody(sni, servername)) as TlsContext | null | undefined
-    answer(null, found == null ? undefined : contextOf(found, what))
-  } catch (error) {
-    if (isStop(error)) throw error
-    answer(error instanceof Error ? error : new NonErrorThrown(error, what))
+  // Node calls it as a method of the socket: that is how the fiber learns of a hang-up.
+  return function (this: unknown, servername, answer) {
+    const fiber = spinRoot(runtime, () => find(servername, answer), { name: `sni ${servername}` })
+    const cold = fiber.coldRecord()
+    cold.isolated = true
+    cold.atEnd = new Set([() => searchers.delete(fiber)])
+    searchers.add(fiber)
+    if (this instanceof TLSSocket) this.once('close', () => fiber.stop(undefined, { reason: 'hung up' }))
   }
 }

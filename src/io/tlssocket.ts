@@ -32,6 +32,7 @@ export class TlsSocket extends Socket {
     this.protocol = socket.getProtocol() ?? ''
     this.isResumed = socket.isSessionReused()
     this.label = super.name.replace(/^\w+/, 'tls')
+    if (this.protocol !== 'TLSv1.3') this.lastSession = socket.getSession()
     socket.on('session', (session: Buffer) => {
       this.lastSession = session
     })
@@ -79,6 +80,6 @@ export class TlsSocket extends Socket {
   /** Of a client: with it, a later `connect({ tls: { session } })` needs a shorter handshake. With TLS 1.3 it comes
    * after the handshake, with the first bytes that are read. */
   get session(): Buffer | undefined {
-    return this.lastSession ?? (this.protocol === 'TLSv1.3' ? undefined : this.tls.getSession())
+    return this.lastSession
   }
 }

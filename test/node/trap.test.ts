@@ -1,5 +1,6 @@
-// trap and awaitSignal in worlds of their own. A test can play a signal: process.emit('SIGUSR2', 'SIGUSR2') is what Node itself
-// does when it comes. (Not SIGINT and SIGTERM: the test runner listens to them.)
+// trap and awaitSignal in worlds of their own. A test can play a signal: process.emit('SIGQUIT', 'SIGQUIT') is what Node itself
+// does when it comes. (Not SIGINT and SIGTERM, to which the test runner listens, nor SIGUSR2: under the runner of Node 26 it
+// writes a diagnostic report.)
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -20,56 +21,56 @@ import { explore, stopEverywhere, virtual } from 'polyphony/testing'
 import { thrownBy } from '../helpers.js'
 
 const play = (signal: NodeJS.Signals) => process.emit(signal, signal)
-const listeners = () => process.listenerCount('SIGUSR2') + process.listenerCount('SIGHUP')
+const listeners = () => process.listenerCount('SIGQUIT') + process.listenerCount('SIGHUP')
 
 describe('trap', () => {
   test('S46 S51 a handler runs before everyone who is runnable, and whoever runs is not disturbed', () =>
     virtual(function* () {
       const log: string[] = []
-      trap('USR2', (signal) => log.push(signal))
+      trap('QUIT', (signal) => log.push(signal))
       spin(() => log.push('runnable'))
-      play('SIGUSR2')
+      play('SIGQUIT')
       log.push('running')
       yield* snooze()
-      assert.deepEqual(log, ['running', 'SIGUSR2', 'runnable'])
+      assert.deepEqual(log, ['running', 'SIGQUIT', 'runnable'])
     }))
 
   test('S46 several traps of one signal all run, the first one set first; so do signals that come together', () =>
     virtual(function* () {
       const log: string[] = []
-      for (const n of [1, 2]) trap('USR2', (signal) => log.push(`${signal} ${n}`))
+      for (const n of [1, 2]) trap('QUIT', (signal) => log.push(`${signal} ${n}`))
       trap('HUP', (signal) => log.push(signal))
-      play('SIGUSR2')
+      play('SIGQUIT')
       play('SIGHUP')
-      play('SIGUSR2')
+      play('SIGQUIT')
       yield* snooze()
-      assert.deepEqual(log, ['SIGUSR2 1', 'SIGUSR2 2', 'SIGHUP', 'SIGUSR2 1', 'SIGUSR2 2'])
+      assert.deepEqual(log, ['SIGQUIT 1', 'SIGQUIT 2', 'SIGHUP', 'SIGQUIT 1', 'SIGQUIT 2'])
     }))
 
   test('S46 each signal has a fiber of its own: a handler that waits holds up nobody', () =>
     virtual(function* () {
       const log: string[] = []
       let n = 0
-      trap('USR2', function* () {
+      trap('QUIT', function* () {
         const mine = ++n
         yield* sleep(30 - 10 * mine)
         log.push(`${Fiber.current.path} ${mine}`)
       })
-      play('SIGUSR2')
-      play('SIGUSR2')
+      play('SIGQUIT')
+      play('SIGQUIT')
       yield* sleep(100)
-      assert.deepEqual(log, ['trap SIGUSR2 2', 'trap SIGUSR2 1'])
+      assert.deepEqual(log, ['trap SIGQUIT 2', 'trap SIGQUIT 1'])
     }))
 
   test('S46 the error of a handler is thrown in main at its switchpoint', () =>
     virtual(function* () {
       const failure = new Error('the handler failed')
-      trap('USR2', () => {
+      trap('QUIT', () => {
         throw failure
       })
       spin(function* () {
         yield* sleep(5)
-        play('SIGUSR2')
+        play('SIGQUIT')
       })
       assert.equal(yield* thrownBy(receive()), failure)
     }))
@@ -79,17 +80,17 @@ describe('trap', () => {
       const before = listeners()
       const log: string[] = []
       const first = spin(function* () {
-        trap('USR2', () => log.push('first'))
+        trap('QUIT', () => log.push('first'))
         yield* sleep()
       })
       const second = spin(function* () {
-        trap('USR2', () => log.push('second'))
+        trap('QUIT', () => log.push('second'))
         yield* sleep()
       })
       yield* snooze()
       assert.equal(listeners(), before + 1)
       yield* first.stop()
-      play('SIGUSR2')
+      play('SIGQUIT')
       yield* snooze()
       assert.deepEqual(log, ['second'])
       yield* second.stop()
@@ -100,13 +101,13 @@ describe('trap', () => {
     virtual(function* () {
       const log: number[] = []
       const fiber = spin(function* () {
-        trap('USR2', () => log.push(fiber.incarnation))
+        trap('QUIT', () => log.push(fiber.incarnation))
         yield* sleep()
       })
       yield* snooze()
       fiber.restart()
       yield* sleep(1)
-      play('SIGUSR2')
+      play('SIGQUIT')
       yield* snooze()
       assert.deepEqual(log, [2])
     }))
@@ -115,18 +116,18 @@ describe('trap', () => {
     virtual(function* () {
       const before = listeners()
       const log: string[] = []
-      const remove = trap('USR2', function* () {
+      const remove = trap('QUIT', function* () {
         log.push('begins')
         yield* sleep(10)
         log.push('ends')
       })
-      const other = trap('USR2', () => log.push('other'))
-      play('SIGUSR2')
+      const other = trap('QUIT', () => log.push('other'))
+      play('SIGQUIT')
       yield* snooze()
       remove()
       remove()
       assert.equal(listeners(), before + 1)
-      play('SIGUSR2')
+      play('SIGQUIT')
       yield* sleep(20)
       other()
       assert.equal(listeners(), before)
@@ -136,8 +137,8 @@ describe('trap', () => {
   test('S46 a signal that came before the trap was removed is handled', () =>
     virtual(function* () {
       const log: string[] = []
-      const remove = trap('USR2', () => log.push('handled'))
-      play('SIGUSR2')
+      const remove = trap('QUIT', () => log.push('handled'))
+      play('SIGQUIT')
       remove()
       yield* snooze()
       assert.deepEqual(log, ['handled'])
@@ -146,8 +147,8 @@ describe('trap', () => {
   test('S46 a handler that is killed before it began takes its signal with it, and no other', () =>
     virtual(function* () {
       const log: string[] = []
-      for (const name of ['USR2', 'HUP'] as const) trap(name, (signal) => log.push(signal))
-      play('SIGUSR2')
+      for (const name of ['QUIT', 'HUP'] as const) trap(name, (signal) => log.push(signal))
+      play('SIGQUIT')
       for (const root of (Fiber.current as any).runtime.roots) if (!root.isMain) root.kill()
       yield* snooze()
       play('SIGHUP')
@@ -160,16 +161,16 @@ describe('trap', () => {
       const before = listeners()
       const log: string[] = []
       const owner = spin(function* () {
-        const remove = trap('USR2', () => {
+        const remove = trap('QUIT', () => {
           remove()
           log.push('first')
-          trap('USR2', () => log.push('again'))
+          trap('QUIT', () => log.push('again'))
         })
         yield* sleep()
       })
       yield* snooze()
       for (let i = 0; i < 3; i++) {
-        play('SIGUSR2')
+        play('SIGQUIT')
         yield* sleep(1)
       }
       assert.deepEqual(log, ['first', 'again', 'again'])
@@ -182,21 +183,21 @@ describe('trap', () => {
       const before = listeners()
       const log: unknown[] = []
       const owner = spin('owner', function* () {
-        trap('USR2', function* () {
+        trap('QUIT', function* () {
           try {
             yield* sleep()
           } finally {
             log.push(Fiber.current.stopReason)
             yield* sleep(5)
-            trap('USR2', () => log.push('its own'))
-            play('SIGUSR2')
+            trap('QUIT', () => log.push('its own'))
+            play('SIGQUIT')
             yield* sleep(5)
           }
         })
         yield* sleep()
       })
       yield* snooze()
-      play('SIGUSR2')
+      play('SIGQUIT')
       yield* snooze()
       yield* owner.stop()
       yield* sleep(20)
@@ -207,18 +208,18 @@ describe('trap', () => {
   test('S64 a world where a trap is set is not at its end: suspend() waits for what comes from outside', () =>
     virtual(function* () {
       const me = Fiber.current
-      trap('USR2', (signal) => me.schedule(signal))
-      setImmediate(() => play('SIGUSR2'))
-      assert.equal(yield* suspend(), 'SIGUSR2')
+      trap('QUIT', (signal) => me.schedule(signal))
+      setImmediate(() => play('SIGQUIT'))
+      assert.equal(yield* suspend(), 'SIGQUIT')
     }))
 
   test('a name may come in any case, with or without SIG', () =>
     virtual(function* () {
       const log: string[] = []
-      for (const name of ['usr2', 'USR2', 'SigUsr2', 'SIGUSR2']) trap(name, (signal) => log.push(signal))
-      play('SIGUSR2')
+      for (const name of ['quit', 'QUIT', 'SigQuit', 'SIGQUIT']) trap(name, (signal) => log.push(signal))
+      play('SIGQUIT')
       yield* snooze()
-      assert.deepEqual(log, ['SIGUSR2', 'SIGUSR2', 'SIGUSR2', 'SIGUSR2'])
+      assert.deepEqual(log, ['SIGQUIT', 'SIGQUIT', 'SIGQUIT', 'SIGQUIT'])
     }))
 
   test('what cannot be listened to is refused in a sentence', () => {
@@ -236,11 +237,11 @@ describe('trap', () => {
     for (const [name, message] of refusals) {
       assert.throws(() => trap(name as string, () => {}), { code: 'BAD_ARGUMENT', message })
     }
-    assert.throws(() => trap('USR2', (async () => {}) as any), {
+    assert.throws(() => trap('QUIT', (async () => {}) as any), {
       code: 'BAD_ARGUMENT',
       message: /^trap\(\) was given the async/,
     })
-    assert.throws(() => trap('USR2', undefined as any), {
+    assert.throws(() => trap('QUIT', undefined as any), {
       code: 'BAD_ARGUMENT',
       message: /^trap\(\) needs a function\*/,
     })
@@ -256,12 +257,12 @@ describe('awaitSignal', () => {
   test('S47 it gives the full name of the first that comes, and listens to none afterwards', () =>
     virtual(function* () {
       const before = listeners()
-      const waiter = spin(() => awaitSignal('usr2', 'HUP', 'SIGHUP'))
+      const waiter = spin(() => awaitSignal('quit', 'HUP', 'SIGHUP'))
       yield* snooze()
-      assert.equal(waiter.waitsFor, 'awaitSignal(SIGUSR2, SIGHUP)')
+      assert.equal(waiter.waitsFor, 'awaitSignal(SIGQUIT, SIGHUP)')
       assert.equal(listeners(), before + 2)
       play('SIGHUP')
-      play('SIGUSR2')
+      play('SIGQUIT')
       assert.equal(yield* waiter, 'SIGHUP')
       assert.equal(listeners(), before)
     }))
@@ -269,24 +270,24 @@ describe('awaitSignal', () => {
   test('every fiber that waits gets the signal, and traps run too', () =>
     virtual(function* () {
       const log: string[] = []
-      trap('USR2', () => log.push('trap'))
-      const waiters = ['a', 'b'].map((name) => spin(name, () => awaitSignal('USR2')))
+      trap('QUIT', () => log.push('trap'))
+      const waiters = ['a', 'b'].map((name) => spin(name, () => awaitSignal('QUIT')))
       yield* snooze()
-      play('SIGUSR2')
-      assert.deepEqual(yield* Fiber.await(...waiters), ['SIGUSR2', 'SIGUSR2'])
+      play('SIGQUIT')
+      assert.deepEqual(yield* Fiber.await(...waiters), ['SIGQUIT', 'SIGQUIT'])
       assert.deepEqual(log, ['trap'])
     }))
 
   test('S64 a world where somebody waits for a signal waits for what comes from outside', () =>
     virtual(function* () {
-      setImmediate(() => play('SIGUSR2'))
-      assert.equal(yield* awaitSignal('USR2'), 'SIGUSR2')
+      setImmediate(() => play('SIGQUIT'))
+      assert.equal(yield* awaitSignal('QUIT'), 'SIGQUIT')
     }))
 
   test('a time limit leaves no listener behind', () =>
     virtual(function* () {
       const before = listeners()
-      assert.equal(yield* moveOnAfter(1000, () => awaitSignal('USR2'), 'nobody came'), 'nobody came')
+      assert.equal(yield* moveOnAfter(1000, () => awaitSignal('QUIT'), 'nobody came'), 'nobody came')
       assert.equal(listeners(), before)
     }))
 
@@ -296,7 +297,7 @@ describe('awaitSignal', () => {
         try {
           yield* sleep()
         } finally {
-          yield* awaitSignal('USR2')
+          yield* awaitSignal('QUIT')
         }
       })
       yield* snooze()
@@ -305,29 +306,29 @@ describe('awaitSignal', () => {
 
   test('S69 one op serves one wait at a time, and may be used again', () =>
     virtual(function* () {
-      const op = awaitSignal('USR2')
+      const op = awaitSignal('QUIT')
       const waiter = spin(() => op)
       yield* snooze()
       assert.match(
         (yield* thrownBy(op)).message,
-        /awaitSignal\(SIGUSR2\) is already being waited for by main >/,
+        /awaitSignal\(SIGQUIT\) is already being waited for by main >/,
       )
-      play('SIGUSR2')
+      play('SIGQUIT')
       yield* waiter
-      spin(() => void play('SIGUSR2'))
-      assert.equal(yield* op, 'SIGUSR2')
+      spin(() => void play('SIGQUIT'))
+      assert.equal(yield* op, 'SIGQUIT')
     }))
 
   test('S48 a stop at every switchpoint leaves no listener behind', () => {
     const before = listeners()
     const { runs } = stopEverywhere(
       function* () {
-        const waiter = spin(() => awaitSignal('USR2', 'HUP'))
+        const waiter = spin(() => awaitSignal('QUIT', 'HUP'))
         trap('HUP', () => sleep(5))
         yield* snooze()
         spin(() => void play('SIGHUP'))
         yield* waiter
-        yield* moveOnAfter(10, () => awaitSignal('USR2'))
+        yield* moveOnAfter(10, () => awaitSignal('QUIT'))
       },
       { check: () => assert.equal(listeners(), before) },
     )
@@ -338,8 +339,8 @@ describe('awaitSignal', () => {
     const before = listeners()
     const { schedules, complete } = explore(function* () {
       const got: string[] = []
-      trap('USR2', () => got.push('trap'))
-      const waiters = [1, 2, 3].map((n) => spin(`w${n}`, () => awaitSignal('USR2')))
+      trap('QUIT', () => got.push('trap'))
+      const waiters = [1, 2, 3].map((n) => spin(`w${n}`, () => awaitSignal('QUIT')))
       yield* sleep(1)
       const victim = waiters[1] as Fiber
       let isHit = false
@@ -347,7 +348,7 @@ describe('awaitSignal', () => {
         isHit = victim.outcome === undefined && victim.waitsFor !== undefined // no answer yet
         victim.stop()
       })
-      spin(() => void play('SIGUSR2'))
+      spin(() => void play('SIGQUIT'))
       yield* sleep(1)
       const had = waiters.map(({ outcome }) => outcome?.type)
       assert.deepEqual(had, ['value', isHit ? 'stopped' : 'value', 'value'])
@@ -360,7 +361,7 @@ describe('awaitSignal', () => {
 
   test('a wait that is stopped throws what a stopped wait throws', () =>
     virtual(function* () {
-      const waiter = spin(() => awaitSignal('USR2'))
+      const waiter = spin(() => awaitSignal('QUIT'))
       yield* snooze()
       waiter.stop()
       assert.ok((yield* thrownBy(waiter)) instanceof FiberStopped)
