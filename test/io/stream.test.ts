@@ -9,6 +9,7 @@ import { after } from 'node:test'
 import { action, type Routine } from 'polyphony'
 import { connect, fromNode, type ListenOptions, listen, pair, pipe, type Stream } from 'polyphony/io'
 import { aStream } from '../shared/stream.js'
+import { ca, pair as certificate } from './tls.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'polyphony-stream-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -59,6 +60,16 @@ aStream('a connection by a Unix socket', {
   connect: () => connection({ path: newPath() }),
   isReal: true,
 })
+
+function* tlsConnection(): Routine<[Stream, Stream]> {
+  const server = yield* listen({ host: '127.0.0.1', port: 0, tls: certificate('local') })
+  const client = yield* connect({ host: '127.0.0.1', port: server.port, tls: { ca } })
+  const socket = (yield* server.accept()) as Stream
+  yield* server.close()
+  return [client, socket]
+}
+
+aStream('a TLS connection', { connect: tlsConnection, isReal: true })
 
 /** Two streams of Node in memory, each of which reads what the other writes. */
 class Side extends Duplex {
