@@ -1,46 +1,16 @@
-// What happens beneath a stream: it stands on a channel (channel.ts), keeps what has come and was not yet taken, and the
-// lines of those who wait. The words that fibers use are in stream.ts, the waits in reading.ts and writing.ts.
+// What happens beneath a stream. It stands on a channel (channel.ts); how it receives is in inflow.ts, how it sends and how it
+// ends is here. The words that fibers use are in stream.ts, the waits in reading.ts and writing.ts.
 //
-//   channel --received--> [ intake ] --a line, a chunk--> the first of the readers, in the order they came
 //   channel <--write----- writers, who then wait for room
-//
-//   inflow    paused <-> flowing -> over | broken
-//   outflow   open <-> full -> ending -> ended
-//   phase     live -> closing -> cut -> closed      by us: after all is sent, or at once
-//                  -> gone -> closed                by the other side: what has come can still be read
-//
-// A tap listener may call anything here, in the middle of anything (S70): whoever is answered is out of the line before, and
-// after each answer nothing is taken for granted.
 
-import { type BaseOp, type Fiber, fail, settle } from '../core/index.js'
-import type { Channel, Chunk, Receiver } from './channel.js'
+import type { BaseOp, Fiber } from '../core/index.js'
+import type { Chunk, Receiver } from './channel.js'
 import { asSentence, ioError, StreamClosed } from './errors.js'
-import { Intake } from './intake.js'
+import { Inflow } from './inflow.js'
 import { Line } from './line.js'
-import { copyOf, MORE, type Taking } from './reading.js'
+import { BROKEN, CLOSED, CLOSING, CUT, ENDED, ENDING, FULL, GONE, LIVE, OPEN, OVER } from './phase.js'
+import { copyOf } from './reading.js'
 import type { Sending } from './writing.js'
-
-const PAUSED = 0
-const FLOWING = 1
-/** The other side has ended: after what has come there is nothing more. */
-const OVER = 2
-/** No more can come, and there was no end. */
-const BROKEN = 3
-
-const OPEN = 0
-/** Until `drained`, whatever the channel says to later chunks. */
-const FULL = 1
-const ENDING = 2
-const ENDED = 3
-
-const LIVE = 0
-/** Closed by the other side: what has come can still be read. */
-const GONE = 1
-/** By `close`: what was written is being sent. */
-const CLOSING = 2
-/** By `destroy`: what was not sent is lost. */
-const CUT = 3
-const CLOSED = 4
 
 /** What went through a stream, and who waits. */
 export interface StreamStats {
@@ -57,31 +27,11 @@ export interface StreamStats {
 }
 
 /** A stream without its words. */
-export class Flow {
-  /** @internal */
-  readonly channel: Channel
-  private readonly intake = new Intake()
-  private readonly readers: Line<Taking<any>>
+export class Flow extends Inflow implements Receiver {
   private writers: Line<Sending> | null = null
   private closers: Line<BaseOp<void>> | null = null
-  private inflow = PAUSED
   private outflow = OPEN
-  private phase = LIVE
-  /** What broke it; from `close` on, what kept that from sending everything. */
-  private error: unknown = null
-  private bytesReceived = 0
   private bytesWritten = 0
-
-  /** On a channel of one's own making; the library's own streams come from `connect`, `listen`, `pipe` and others. */
-  constructor(connect: (receiver: Receiver) => Channel) {
-    this.channel = connect(this)
-    this.readers = new Line(this.channel.isOutside)
-  }
-
-  /** What it is: `tcp 127.0.0.1:80`, `stdin`, the path of a file. */
-  get name(): string {
-    return this.channel.name
-  }
 
   /** Closes at once: what was not sent is lost. Never waits. */
   destroy(): void {
@@ -114,121 +64,6 @@ export class Flow {
       readers: this.readers.size,
       writers: this.writers?.size ?? 0,
     }
-  }
-
-  // Reading
-
-  /** @internal */
-  joinReaders(fiber: Fiber, op: Taking<any>): void {
-    if (
-      this.readers.size === 0 &&
-      (op.max < 0 || this.intake.size > 0 || this.inflow >= OVER || this.phase !== LIVE)
-    ) {
-      const found = this.taken(op)
-      if (found !== MORE) {
-        settle(fiber, op, found)
-        return
-      }
-    }
-    this.readers.join(fiber, op)
-    if (this.inflow === PAUSED) this.resume(fiber, op)
-  }
-
-  /** The fiber is the first to wait: bytes are wanted. */
-  private resume(fiber: Fiber, op: Taking<any>): void {
-    this.inflow = FLOWING
-    try {
-      this.channel.resume()
-    } catch (error) {
-      if (this.inflow === FLOWING) this.inflow = PAUSED
-      if (this.readers.size === 0)
-        this.failed(error) // it was answered before that
-      else {
-        this.leaveReaders(fiber)
-        throw asSentence(error, op.describe())
-      }
-    }
-  }
-
-  /** @internal */
-  leaveReaders(fiber: Fiber): void {
-    this.readers.leave(fiber)
-    this.serve() // half a line that was no use to this one may be what the next waits for
-    this.calm()
-  }
-
-  /** @internal A line that can be had at once, if nobody is before in the line of readers. */
-  readyLine(): string | undefined {
-    return this.readers.size === 0 && this.phase < CLOSING ? this.intake.readyLine() : undefined
-  }
-
-  /** @internal Forgets what has come and was not yet taken. Gives how many bytes that were. */
-  forgetUnread(): number {
-    return this.intake.clear()
-  }
-
-  /** What the op can have now, or MORE. Throws why there will be nothing. */
-  private taken<T>(op: Taking<T>): T | typeof MORE {
-    if (this.phase >= CLOSING) throw this.broken(op.describe())
-    const found = op.take(this.intake, this.inflow === OVER)
-    if (found === MORE && this.inflow === BROKEN) throw this.broken(op.describe())
-    return found
-  }
-
-  /** Serves as many as can be served, in their order. */
-  private serve(): void {
-    for (let place = this.readers.first; place !== null; place = this.readers.first) {
-      const { item: op } = place
-      const fiber = place.fiber as Fiber
-      let found: unknown
-      let answer: typeof settle | typeof fail = settle
-      try {
-        found = this.taken(op)
-        if (found === MORE) return
-      } catch (error) {
-        found = error
-        answer = fail
-      }
-      // Out of the line before it is answered: a tap listener that hears of the answer may stop another, which serves again.
-      this.readers.remove(place)
-      answer(fiber, op, found)
-    }
-  }
-
-  /** Nobody waits any more: a channel that does not read ahead is told. */
-  private calm(): void {
-    if (this.readers.size > 0 || this.inflow !== FLOWING || this.channel.readAhead > 0) return
-    this.inflow = PAUSED
-    this.channel.pause()
-  }
-
-  /** @internal */
-  received(bytes: Buffer, isOwned: boolean): boolean {
-    if (bytes.length === 0) return this.inflow === FLOWING
-    this.bytesReceived += bytes.length
-    const { readers, intake } = this
-    const { first } = readers
-    if (first !== null && intake.size === 0 && bytes.length <= first.item.max) {
-      const fiber = first.fiber as Fiber
-      readers.remove(first)
-      first.item.receive(fiber, bytes, isOwned)
-    } else {
-      if (this.phase >= CLOSING) return this.phase === CLOSING // nobody will read it, but nothing may stay in the way
-      if (this.inflow >= OVER) return false
-      intake.push(isOwned ? bytes : copyOf(bytes))
-      this.serve()
-    }
-    if (readers.size > 0 || intake.size < this.channel.readAhead || this.inflow >= OVER) return true
-    this.inflow = PAUSED
-    return false
-  }
-
-  /** @internal */
-  ended(): void {
-    if (this.inflow >= OVER) return
-    this.inflow = OVER
-    this.serve()
-    if (this.channel.canGrow && this.phase === LIVE && this.error === null) this.inflow = PAUSED
   }
 
   // Writing
@@ -341,14 +176,17 @@ export class Flow {
     try {
       this.channel.close()
     } catch (error) {
-      try {
-        this.destroy()
-      } catch {
-        // Why it could not be closed in order says more.
-      }
+      this.cut()
       throw asSentence(error, what)
     }
     if (this.phase === CLOSED && this.error !== null) throw ioError(this.error, what)
+  }
+
+  /** It cannot be closed in order. Why not says more than what may go wrong now. */
+  private cut(): void {
+    try {
+      this.destroy()
+    } catch {}
   }
 
   /** @internal */
@@ -369,7 +207,8 @@ export class Flow {
     this.error ??= error ?? new Error('no reason was given')
     if (this.inflow < OVER) this.inflow = BROKEN
     this.serve()
-    if (this.phase < CLOSING) this.refuseWriters()
+    if (this.phase === CLOSING) this.cut()
+    else this.refuseWriters()
   }
 
   /** @internal */
@@ -388,23 +227,9 @@ export class Flow {
     else this.closers?.refuseAll((what) => ioError(this.error, what))
   }
 
-  /** It is closed by us: who waits to read hears of it, and nobody will want what has come. */
-  private forget(): void {
-    this.serve()
-    while (this.intake.chunk() !== undefined) {}
-  }
-
   private refuseWriters(): void {
     // While it was being closed in order: then it is not the close that they have to hear of.
     const isLost = this.phase >= CLOSING && this.error !== null
     this.writers?.refuseAll((what) => (isLost ? ioError(this.error, what) : this.broken(what)))
-  }
-
-  /** Why there is nothing to be had here any more. */
-  private broken(what: string): Error {
-    if (this.phase < CLOSING && this.error instanceof StreamClosed)
-      return new StreamClosed(`${what} can give nothing more: ${this.error.message}`)
-    if (this.phase < CLOSING && this.error !== null) return ioError(this.error, what)
-    return new StreamClosed(`${what} came too late: the stream is closed`)
   }
 }

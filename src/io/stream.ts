@@ -1,5 +1,6 @@
 // A stream: what fibers read from and write to, in words. What happens beneath is in flow.ts.
 
+import { constants } from 'node:buffer'
 import {
   BadArgument,
   checkBody,
@@ -79,7 +80,9 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
 
   /** Exactly so many bytes; `UnexpectedEnd` if the stream ends before, and then they stay where they are. */
   readExactly(count: number): Op<Buffer> {
-    return new ReadExactly(this, checkCount(count, 0, `${this.name}.readExactly(count)`))
+    const what = `${this.name}.readExactly(count)`
+    if (count > constants.MAX_LENGTH) throw new BadArgument(`${what}: no buffer holds ${count} bytes`)
+    return new ReadExactly(this, checkCount(count, 0, what))
   }
 
   /** Everything up to the delimiter, which is included; `undefined` at the end. At most 1 MiB unless `limit` says otherwise. */
@@ -173,7 +176,9 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
   /** Sends strings (as UTF-8) and bytes, in the order of the calls. Waits while there is no room; afterwards the bytes
    * may be reused. What is written in one turn travels together. */
   write(...chunks: Chunk[]): Op<void> {
-    return new Write(this, chunks.length === 1 ? (chunks[0] as Chunk) : chunks)
+    const [chunk] = chunks
+    const isOne = chunks.length === 1 && (typeof chunk === 'string' || chunk instanceof Uint8Array)
+    return new Write(this, isOne ? (chunk as Chunk) : chunks)
   }
 
   /** Sends if there is room, and never waits. False: there is none, and nothing was sent. */
