@@ -113,6 +113,16 @@ const GROUPS = {
       'Socket',
       'SocketOptions',
     ],
+    TLS: [
+      'TlsSocket',
+      'TlsServer',
+      'TlsServerStats',
+      'HandshakeStats',
+      'TlsClientOptions',
+      'TlsServerOptions',
+      'TlsContext',
+      'Sni',
+    ],
     Errors: ['IOError', 'StreamClosed', 'UnexpectedEnd', 'LimitExceeded', 'ProcessFailed', 'CorruptInput'],
     Processes: [
       'exec',
