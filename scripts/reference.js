@@ -138,7 +138,7 @@ const GROUPS = {
       'ProcessEnd',
       'ProcessStats',
     ],
-    'Streams of Node': ['fromNode', 'FromNodeOptions'],
+    'Streams of Node': ['fromNode', 'FromNode', 'FromNodeOptions'],
     'Streams of your own': ['Channel', 'Receiver'],
     UDP: ['udp', 'UdpOptions', 'UdpSocket', 'Datagram', 'Destination', 'GroupOptions', 'UdpStats'],
     Names: ['lookup', 'LookupOptions', 'Address'],
