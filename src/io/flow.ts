@@ -140,6 +140,11 @@ export class Flow {
     return this.intake.clear()
   }
 
+  /** @internal Chunks that were used up, and that nobody has a view of, are given back. */
+  recycle(recycle: (chunk: Buffer) => void): void {
+    this.intake.recycle = recycle
+  }
+
   /** What the op can have now, or MORE. Throws why there will be nothing. */
   private taken<T>(op: Taking<T>): T | typeof MORE {
     if (this.phase >= CLOSING) throw this.broken(op.describe())
@@ -261,9 +266,11 @@ export class Flow {
   }
 
   /** @internal */
-  refused(error: unknown): void {
+  refused(error: unknown): boolean {
+    const isHeard = (this.writers?.size ?? 0) > 0
     if (this.outflow === FULL) this.outflow = OPEN
     this.refuseWriters(error)
+    return isHeard
   }
 
   /** @internal */

@@ -32,6 +32,10 @@ export class NodeChannel extends BaseChannel {
     this.isIdle = streams.isIdle ?? false
   }
 
+  override get readAhead(): number {
+    return 0
+  }
+
   resume(): void {
     const stream = this.input()
     const { readableEnded, errored, destroyed } = stream
@@ -127,4 +131,3 @@ export class NodeChannel extends BaseChannel {
     if (readable === null && writable === null) this.receiver.closed()
   }
 }
-Object.assign(NodeChannel.prototype, { readAhead: 0 })
