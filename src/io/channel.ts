@@ -45,8 +45,8 @@ export interface Receiver {
   ended(): void
   /** What was written is on its way: all of it, or `upTo` so many of the bytes and characters that were ever written. */
   drained(upTo?: number): void
-  /** What was written and is not yet on its way cannot be sent. The stream lives on. */
-  refused(error: unknown): void
+  /** What was written and is not yet on its way cannot be sent; the stream lives on. False: nobody waited for it. */
+  refused(error: unknown): boolean
   /** After `end`: all of it is sent. */
   finished(): void
   /** It is broken. */
@@ -55,6 +55,8 @@ export interface Receiver {
   closed(error?: unknown): void
 }
 
+const READ_AHEAD = 64 * 1024
+
 /** What most channels are. */
 export abstract class BaseChannel implements Channel {
   abstract readonly name: string
@@ -62,7 +64,9 @@ export abstract class BaseChannel implements Channel {
   declare readonly isIdle: boolean
   declare readonly isPatient: boolean
   declare readonly canGrow: boolean
-  declare readonly readAhead: number
+  get readAhead(): number {
+    return READ_AHEAD
+  }
   abstract resume(): void
   abstract pause(): void
   abstract write(chunk: Chunk): boolean
@@ -75,5 +79,4 @@ Object.assign(BaseChannel.prototype, {
   isIdle: false,
   isPatient: false,
   canGrow: false,
-  readAhead: 64 * 1024,
 })

@@ -44,3 +44,19 @@ export {
   type UnzipOptions,
   unbrotli,
 } from './zip.js'
+export { IOError, LimitExceeded, StreamClosed, UnexpectedEnd } from './errors.js'
+export { File } from './file.js'
+export type { StreamStats } from './flow.js'
+export { type Lines, readLines } from './lines.js'
+export { pair, pipe } from './memory.js'
+export { type FileFlags, openFile } from './openfile.js'
+export { type ListenOptions, listen, Server } from './server.js'
+export { gets, stdin } from './stdin.js'
+export {
+  type LimitOptions,
+  type Reader,
+  type ReadLoopOptions,
+  Stream,
+  type Writer,
+} from './stream.js'
+export { appendFile, type ReadFileOptions, readFile, type WriteFileOptions, writeFile } from './wholefile.js'
