@@ -91,6 +91,7 @@ function* loop(reader: Reader, body: (line: string) => unknown, options?: LimitO
 class LineSource implements Source<string> {
   private reader: Reader | null = null
   private file: File | null = null
+  private isOver = false
 
   constructor(
     private readonly from: string | Reader,
@@ -104,8 +105,9 @@ class LineSource implements Source<string> {
   }
 
   private *take(): Routine<string | typeof END> {
+    if (this.isOver) return END
     const reader = this.reader ?? (yield* this.open(this.from as string))
-    const line = yield* reader.gets()
+    const line = this.isOver ? undefined : yield* reader.gets()
     if (line === undefined) yield* this.close()
     return line ?? END
   }
@@ -113,16 +115,19 @@ class LineSource implements Source<string> {
   /** Several may ask for the first line at once. */
   private *open(path: string): Routine<Reader> {
     const file = yield* new OpenCall(path, 'r', 0)
-    if (this.reader === null) this.reader = this.file = file
+    if (this.reader === null && !this.isOver) this.reader = this.file = file
     else file.destroy()
-    return this.reader as Reader
+    return this.reader ?? file
   }
 
   close(): Op<void> {
+    return repeatable(`readLines(${this.name})`, () => this.leave())
+  }
+
+  private *leave(): Routine<void> {
     const { file } = this
+    this.isOver = true
     this.file = null
-    return repeatable(`readLines(${this.name})`, function* () {
-      if (file !== null) yield* file.close()
-    })
+    if (file !== null) yield* file.close()
   }
 }
