@@ -52,6 +52,7 @@ export { pair, pipe } from './memory.js'
 export { type FileFlags, openFile } from './openfile.js'
 export { type ListenOptions, listen, Server } from './server.js'
 export { gets, stdin } from './stdin.js'
+export { stderr, stdout } from './stdout.js'
 export {
   type LimitOptions,
   type Reader,
