@@ -66,115 +66,6 @@ export class Flow extends Inflow implements Receiver {
     }
   }
 
-  // Reading
-
-  /** @internal */
-  joinReaders(fiber: Fiber, op: Taking<any>): void {
-    if (this.readers.size === 0) {
-      const found = this.taken(op)
-      if (found !== MORE) {
-        settle(fiber, op, found)
-        return
-      }
-    }
-    this.readers.join(fiber, op)
-    this.hold(fiber)
-    if (this.inflow !== PAUSED) return
-    this.inflow = FLOWING
-    try {
-      this.channel.resume()
-    } catch (error) {
-      this.inflow = PAUSED
-      this.leaveReaders(fiber)
-      throw error instanceof PolyphonyError ? error : ioError(error, op.describe())
-    }
-  }
-
-  /** @internal */
-  leaveReaders(fiber: Fiber): void {
-    this.readers.leave(fiber)
-    this.letGo(fiber)
-    this.serve() // half a line that was no use to this one may be what the next waits for
-    this.calm()
-  }
-
-  /** @internal A line that can be had at once, if nobody is before in the line of readers. */
-  readyLine(): string | undefined {
-    return this.readers.size === 0 && this.phase < CLOSING ? this.intake.readyLine() : undefined
-  }
-
-  /** @internal Forgets what has come and was not yet taken. Gives how many bytes that were. */
-  forgetUnread(): number {
-    return this.intake.clear()
-  }
-
-  /** @internal Chunks that were used up, and that nobody has a view of, are given back. */
-  recycle(recycle: (chunk: Buffer) => void): void {
-    this.intake.recycle = recycle
-  }
-
-  /** What the op can have now, or MORE. Throws why there will be nothing. */
-  private taken<T>(op: Taking<T>): T | typeof MORE {
-    if (this.phase >= CLOSING) throw this.broken(op.describe())
-    const found = op.take(this.intake, this.inflow === OVER && this.error === null)
-    if (found === MORE && this.error !== null) throw this.broken(op.describe())
-    return found
-  }
-
-  /** Serves as many as can be served, in their order. */
-  private serve(): void {
-    for (let place = this.readers.first; place !== null; place = this.readers.first) {
-      const { item: op } = place
-      const fiber = place.fiber as Fiber
-      let found: unknown
-      let answer: typeof settle | typeof fail = settle
-      try {
-        found = this.taken(op)
-        if (found === MORE) return
-      } catch (error) {
-        found = error
-        answer = fail
-      }
-      // Out of the line before it is answered: a tap listener that hears of the answer may stop another, which serves again.
-      this.readers.remove(place)
-      this.letGo(fiber)
-      answer(fiber, op, found)
-    }
-  }
-
-  /** Nobody waits any more: a channel that does not read ahead is told. */
-  private calm(): void {
-    if (this.readers.size > 0 || this.inflow !== FLOWING || this.channel.readAhead > 0) return
-    this.inflow = PAUSED
-    this.channel.pause()
-  }
-
-  /** @internal */
-  received(bytes: Buffer, isOwned: boolean): boolean {
-    this.bytesReceived += bytes.length
-    const { readers, intake } = this
-    const { first } = readers
-    if (first !== null && intake.size === 0 && bytes.length <= first.item.max) {
-      const fiber = first.fiber as Fiber
-      readers.remove(first)
-      this.letGo(fiber)
-      first.item.receive(fiber, bytes, isOwned)
-    } else {
-      intake.push(isOwned ? bytes : copyOf(bytes))
-      this.serve()
-    }
-    if (readers.size > 0 || intake.size < this.channel.readAhead || this.inflow === OVER) return true
-    this.inflow = PAUSED
-    return false
-  }
-
-  /** @internal */
-  ended(): void {
-    this.inflow = OVER
-    this.serve()
-    if (this.channel.canGrow && this.phase === LIVE && this.error === null) this.inflow = PAUSED
-  }
-
   // Writing
 
   /** @internal Whether a write would not have to wait. */
@@ -259,7 +150,6 @@ export class Flow extends Inflow implements Receiver {
     const isHeard = (this.writers?.size ?? 0) > 0
     if (this.outflow === FULL) this.outflow = OPEN
     this.writers?.refuseAll((what) => ioError(error, what))
-    this.refuseWriters(error)
     return isHeard
   }
 

@@ -50,9 +50,6 @@ export class NodeChannel extends BaseChannel {
   }
 
   // Reading
-  override get readAhead(): number {
-    return 0
-  }
 
   resume(): void {
     if (this.flow === FLOWING) return

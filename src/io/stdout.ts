@@ -3,7 +3,7 @@
 import { constants } from 'node:os'
 import type { Writable } from 'node:stream'
 import type { Op } from '../core/index.js'
-import { endQuietly } from '../node/index.js'
+import { endQuietly, run } from '../node/index.js'
 import { BaseChannel, type Chunk, type Receiver } from './channel.js'
 import { Stream, type Writer } from './stream.js'
 
@@ -68,6 +68,13 @@ class Output extends Stream {
   }
 
   override destroy(): void {}
+
+  override [Symbol.asyncDispose](): Op<void> & PromiseLike<void> {
+    const op = this.close()
+    const written = () => run(() => op, { name: `${this.name}.close()` })
+    // biome-ignore lint/suspicious/noThenProperty: async code waits for it
+    return Object.assign(op, { then: (...answers: any[]) => written().then(...answers) as any })
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 // Standard output, as the shell sees it: node stdout.js <mode>
 
-import { exit, main, sleep, snooze, spin } from 'polyphony'
+import { exit, main, scope, sleep, snooze, spin, until, use } from 'polyphony'
 import { type IOError, stderr, stdout } from 'polyphony/io'
 
 function broken(): never {
@@ -23,6 +23,9 @@ const modes: Record<string, () => Generator<any, unknown, any>> = {
   *'never closed'() {
     yield* stdout.end('ended\n')
     yield* stdout.close()
+    yield* scope(() => use(stdout))
+    stdout.destroy()
+    yield* until(stdout[Symbol.asyncDispose]())
     yield* stdout.write('still there\n')
     console.log('for everybody')
   },
