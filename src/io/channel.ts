@@ -55,8 +55,6 @@ export interface Receiver {
   closed(error?: unknown): void
 }
 
-const READ_AHEAD = 64 * 1024
-
 /** What most channels are. */
 export abstract class BaseChannel implements Channel {
   abstract readonly name: string
@@ -64,9 +62,7 @@ export abstract class BaseChannel implements Channel {
   declare readonly isIdle: boolean
   declare readonly isPatient: boolean
   declare readonly canGrow: boolean
-  get readAhead(): number {
-    return READ_AHEAD
-  }
+  declare readonly readAhead: number
   abstract resume(): void
   abstract pause(): void
   abstract write(chunk: Chunk): boolean
@@ -79,4 +75,5 @@ Object.assign(BaseChannel.prototype, {
   isIdle: false,
   isPatient: false,
   canGrow: false,
+  readAhead: 64 * 1024,
 })

@@ -76,6 +76,7 @@ export class FileChannel extends BaseChannel {
   private underway = NOTHING
   private stage = OPEN
   private isWanted = false
+  override readAhead = LITTLE
   /** How many reads in a row came back full. */
   private fullReads = 0
   private buffer: Buffer = NO_BYTES
@@ -139,19 +140,12 @@ export class FileChannel extends BaseChannel {
     this.isWanted = false
   }
 
-  private get size(): number {
-    return this.fullReads < PATIENCE ? LITTLE : MUCH
-  }
-  /** One chunk is read while the other is used. */
-  override get readAhead(): number {
-    return 2 * this.size
-  }
-
   private readOn(): void {
     const { fd, isSeekable } = this.file
     this.underway = WORKING
     this.placeOfRead = this.place
-    const { size } = this
+    const size = this.fullReads < PATIENCE ? LITTLE : MUCH
+    this.readAhead = 2 * size // one chunk is read while the other is used
     this.buffer = spare[size]?.pop() ?? Buffer.allocUnsafeSlow(size)
     read(fd, this.buffer, 0, size, isSeekable ? this.position : null, this.didRead)
   }

@@ -8,26 +8,15 @@ import { canRead, canWrite, type Done, type Opened } from './filechannel.js'
 import { NodeChannel } from './nodechannel.js'
 
 export class PipeChannel extends NodeChannel {
-  private readonly socket: Socket
-
   constructor(
     private readonly opened: Opened,
     receiver: Receiver,
   ) {
     const { path, fd, flags } = opened
-    const socket = new Socket({
-      fd,
-      readable: canRead(flags),
-      writable: canWrite(flags),
-      allowHalfOpen: true,
-    })
-    super(path, receiver, {
-      ...(canRead(flags) ? { readable: () => socket } : {}),
-      ...(canWrite(flags) ? { writable: () => socket } : {}),
-    })
-    this.socket = socket
-    socket.on('error', () => {}) // told to the receiver once it is used
-    socket.unref()
+    const readable = canRead(flags)
+    const writable = canWrite(flags)
+    const socket = new Socket({ fd, readable, writable, allowHalfOpen: true }).unref()
+    super(path, receiver, { ...(readable && { readable: socket }), ...(writable && { writable: socket }) })
   }
 
   placeBefore(): number {
@@ -40,10 +29,5 @@ export class PipeChannel extends NodeChannel {
 
   perform<T>(start: (fd: number, done: Done<T>) => void, done: Done<T>): void {
     start(this.opened.fd, done)
-  }
-
-  override destroy(): void {
-    this.socket.destroy()
-    super.destroy()
   }
 }

@@ -1,4 +1,4 @@
-// Input and output ('polyphony/io'): streams of bytes over standard input, sockets and memory; UDP; compression.
+// Input and output ('polyphony/io'): streams of bytes over standard input and output, files, sockets and memory; UDP; compression.
 
 export type { Channel, Chunk, Receiver } from './channel.js'
 export type { ProcessOptions, Stdio } from './command.js'
@@ -26,6 +26,7 @@ export {
   watchProcess,
 } from './spawnprocess.js'
 export { gets, stdin } from './stdin.js'
+export { stderr, stdout } from './stdout.js'
 export { type LimitOptions, type Reader, type ReadLoopOptions, Stream, type Writer } from './stream.js'
 export type { HandshakeStats } from './tlshandshakes.js'
 export type { Sni, TlsClientOptions, TlsContext, TlsServerOptions } from './tlsoptions.js'

@@ -56,7 +56,9 @@ export function readLines(
 
 function allLines(from: string | Reader, name: string): Lines {
   const op = repeatable(`readLines(${name})`, () => reading(from, collect))
-  return Object.assign(op, { iterate: () => new LineSource(from, name) })
+  return Object.assign(op, {
+    iterate: () => (typeof from === 'string' ? new LineSource(from) : from.lines()),
+  })
 }
 
 /** Runs a loop over a file, which is open meanwhile, or a stream. */
@@ -87,41 +89,33 @@ function* loop(reader: Reader, body: (line: string) => unknown, options?: LimitO
   }
 }
 
-/** Lines one by one. A file is opened for the first, and closed after the last or when somebody leaves early. */
+/** The lines of a file, one by one. It is opened for the first, and closed after the last or when somebody leaves early. */
 class LineSource implements Source<string> {
-  private reader: Reader | null = null
   private file: File | null = null
   private isOver = false
 
-  constructor(
-    private readonly from: string | Reader,
-    private readonly name: string,
-  ) {
-    if (typeof from !== 'string') this.reader = from
-  }
+  constructor(private readonly path: string) {}
 
   next(): Op<string | typeof END> {
-    return repeatable(`a line of ${this.name}`, () => this.take())
+    return repeatable(`a line of ${this.path}`, () => this.take())
   }
 
   private *take(): Routine<string | typeof END> {
-    if (this.isOver) return END
-    const reader = this.reader ?? (yield* this.open(this.from as string))
-    const line = this.isOver ? undefined : yield* reader.gets()
+    if (this.file === null && !this.isOver) yield* this.open()
+    const line = this.file === null ? undefined : yield* this.file.gets()
     if (line === undefined) yield* this.close()
     return line ?? END
   }
 
-  /** Several may ask for the first line at once. */
-  private *open(path: string): Routine<Reader> {
-    const file = yield* new OpenCall(path, 'r', 0)
-    if (this.reader === null && !this.isOver) this.reader = this.file = file
+  /** Several may ask for the first line at once, and somebody may have left meanwhile. */
+  private *open(): Routine<void> {
+    const file = yield* new OpenCall(this.path, 'r', 0)
+    if (this.file === null && !this.isOver) this.file = file
     else file.destroy()
-    return this.reader ?? file
   }
 
   close(): Op<void> {
-    return repeatable(`readLines(${this.name})`, () => this.leave())
+    return repeatable(`readLines(${this.path})`, () => this.leave())
   }
 
   private *leave(): Routine<void> {

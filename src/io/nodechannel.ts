@@ -31,7 +31,7 @@ export interface NodeStreams {
 export class NodeChannel extends BaseChannel {
   override readonly isIdle: boolean
   /** Of all that is read, so much may lie unread. */
-  ahead = 0
+  override readAhead = 0
   private readable: Readable | null = null
   private writable: Writable | null = null
   private flow = UNOPENED
@@ -47,10 +47,6 @@ export class NodeChannel extends BaseChannel {
     this.isIdle = streams.isIdle ?? false
     if (typeof streams.readable === 'object') this.input()
     if (typeof streams.writable === 'object') this.output()
-  }
-
-  override get readAhead(): number {
-    return this.ahead
   }
 
   // Reading

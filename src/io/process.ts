@@ -218,7 +218,7 @@ export class Process {
 
 function keepRest(stream: Stream, output: Readable): void {
   const channel = stream.channel as NodeChannel
-  channel.ahead = KEPT
+  channel.readAhead = KEPT
   if (!output.destroyed) channel.resume()
 }
 
