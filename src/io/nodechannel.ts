@@ -160,7 +160,6 @@ export class NodeChannel extends BaseChannel {
     else {
       this.openOutput('end').end((error?: Error | null) => {
         if (error == null) this.receiver.finished()
-        else this.receiver.failed(error)
       })
     }
   }

@@ -186,7 +186,7 @@ describe('the end', () => {
       assert.equal(node.text, 'firstlast')
       const error = yield* thrownBy(stream.write('more'))
       assert.ok(error instanceof StreamClosed)
-      assert.equal(error.message, 'Slow.write() came too late: the stream is closed')
+      assert.equal(error.message, 'Slow.write() came too late: the stream was ended for writing')
     }))
 
   it('close sends what was written, then closes; whoever gives up closes at once', () =>
