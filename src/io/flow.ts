@@ -91,10 +91,9 @@ export class Flow extends Inflow implements Receiver {
     if (!this.channel.write(chunk)) this.outflow = FULL
   }
 
-  /** @internal Hands copies over, if there is room: nobody will be told when the chunks may be reused. */
+  /** @internal Hands copies over, if they can be sent: nobody will be told when the chunks may be reused. */
   trySend(chunks: readonly Chunk[], what: string): boolean {
-    this.checkOpen(what)
-    if (this.outflow === FULL) return false
+    if (this.phase !== LIVE || this.error !== null || this.outflow !== OPEN) return false
     const copies = chunks.map((chunk) => (typeof chunk === 'string' ? chunk : copyOf(chunk as Buffer)))
     this.send(copies, what)
     return true

@@ -181,7 +181,8 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
     return new Write(this, isOne ? (chunk as Chunk) : chunks)
   }
 
-  /** Sends if there is room, and never waits. False: there is none, and nothing was sent. */
+  /** Sends if it can be done now, and never waits. False: there is no room, or the stream is closed, ended or broken, and
+   * nothing was sent. */
   tryWrite(...chunks: Chunk[]): boolean {
     checkChunks(chunks, this, 'tryWrite')
     return this.trySend(chunks, 'tryWrite')

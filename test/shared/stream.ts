@@ -673,7 +673,7 @@ export function aStream(name: string, kind: AStream): void {
         assert.ok(error instanceof StreamClosed, `${error}`)
         assert.match(error.message, /came too late/)
       }
-      assert.throws(() => a.tryWrite('x'), StreamClosed)
+      assert.equal(a.tryWrite('x'), false)
     })
 
     testBoth('S75 half-close: after end() the answer can still be read', function* (a, b) {
@@ -745,7 +745,7 @@ export function aStream(name: string, kind: AStream): void {
       for (const useIt of uses) errors.add(yield* thrownBy(useIt()))
       for (const error of errors) assert.ok(error instanceof StreamClosed, `${error}`)
       assert.equal(errors.size, uses.length)
-      assert.throws(() => b.tryWrite('x'), StreamClosed)
+      assert.equal(b.tryWrite('x'), false)
       yield* b.close()
       b.destroy()
       assert.equal(b.isClosed, true)
