@@ -125,7 +125,7 @@ async function size(row, who, contestant, { quick, smoke }) {
   return n
 }
 
-/** Runs one row: interleaved rounds (ours, async, effect, ..., ours, async, ...). Returns the figures of every round. */
+/** Runs one row: interleaved rounds (ours, async, effect, ..., effect, async, ours, ...). Returns the figures of every round. */
 export async function runRow(row, options) {
   const { only, rounds, smoke } = options
   const contestants = []
@@ -136,7 +136,8 @@ export async function runRow(row, options) {
     contestants.push({ who, contestant, n, figures: [], isLong: false })
   }
   for (let round = 0; round < (smoke ? 1 : (row.rounds ?? rounds)); round++) {
-    for (const entry of contestants) {
+    // Forth and back, so that nobody always comes after the one who leaves most garbage.
+    for (const entry of round % 2 === 0 ? contestants : contestants.toReversed()) {
       if (entry.isLong && round % 3 !== 0) continue
       const { figure, ns } = await measure(row, entry.contestant, entry.n)
       entry.figures.push(figure)

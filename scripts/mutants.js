@@ -2742,7 +2742,13 @@ export const mutants = [
     ['io/udp', 'who leaves keeps its place in line', 'this.waiters.leave(fiber)\n', ''],
     ['io/udp', 'a wait that is over goes on holding the process', 'runtime.release()', ''],
     ['io/udp', 'an open socket holds the process', 'socket.unref()\n    socket.on', 'socket.on'],
-    ['io/udp', 'a waiting fiber does not hold the process', 'fiber.runtime.hold()', 'fiber.runtime.held++'],
+    [
+      'io/udp',
+      'a waiting fiber does not hold the process',
+      'fiber.runtime.hold()',
+      '',
+      { and: [['runtime.release()', '']] },
+    ],
     [
       'io/udp',
       'an error that came while nobody waited is lost',
@@ -2833,4 +2839,93 @@ export const mutants = [
     ['io/copy', 'the target is not waited for', 'return dst.write(bytes)', 'return void dst.tryWrite(bytes)'],
     ['io/copy', 'bytes that are there already are copied again and again', 'this.taken += chunk.length', ''],
   ),
+  // ---- sockets and servers
+  ...rule(
+    'S35 sockets',
+    [
+      'io/connect',
+      'a connection that nobody waits for any more is left open',
+      'abort(fiber: Fiber): void {\n    this.socket?.destroy()',
+      'abort(fiber: Fiber): void {',
+    ],
+    ['io/connect', 'a connect that is over leaves its timer', 'runtime.removeTimer(this)', ''],
+    [
+      'io/listen',
+      'a server that is ready too late listens for ever',
+      'node.close() // it was looking up',
+      '// it was looking up',
+    ],
+  ),
+  ...rule(
+    'I8',
+    [
+      'io/server',
+      'a closed server forgets those in its backlog',
+      'while (this.backlog.size > 0) this.backlog.shift().destroy()',
+      '',
+    ],
+    [
+      'io/server',
+      'the backlog has no bound',
+      'this.backlog.size >= this.maxBacklog',
+      'this.backlog.size < 0',
+    ],
+    [
+      'io/server',
+      'connections take the last descriptors',
+      'descriptorOf(accepted) >= descriptorBound()',
+      'descriptorOf(accepted) > descriptorBound() * 1000',
+      { also: ['io/processes'] },
+    ],
+    [
+      'io/socket',
+      'a socket without the shared buffer is not read',
+      "if (!isShared) socket.on('data', receivedData)",
+      '',
+    ],
+    [
+      'io/socket',
+      'a socket without the shared buffer reads ahead without bound',
+      'if (this[STREAM]?.received(bytes, true) === false) this.pause()',
+      'this[STREAM]?.received(bytes, true)',
+    ],
+    [
+      'io/socket',
+      'a socket that is closed has forgotten whose it was',
+      'if (path === undefined) socket.remoteAddress',
+      '',
+    ],
+    ['io/acceptloop', 'a loop that ends waits for one more connection', 'server.dismiss(loop)', ''],
+    [
+      'io/acceptloop',
+      'a loop that is stopped keeps its room',
+      'room?.release()\n        if (socket !== undefined)',
+      'if (socket !== undefined)',
+    ],
+    [
+      'io/acceptloop',
+      'a connection for a loop that has ended is lost',
+      'if (socket !== undefined) server.putBack(socket)',
+      '',
+    ],
+    [
+      'io/acceptloop',
+      'a connection is left open when its body is over',
+      'yield* socket.close()\n      } finally {\n        socket.destroy()',
+      '} finally {',
+    ],
+  ),
+  ...rule('I9', ['io/listen', 'the backlog is short', 'const BACKLOG = 1024', 'const BACKLOG = 128']),
+  ...rule('S29 sockets', [
+    'io/acceptloop',
+    'that the other side went away is reported',
+    'if (socket.isLostBy(error)) return',
+    '',
+  ]),
+  ...rule('S06 sockets', [
+    'io/acceptloop',
+    'a loop that is forced to end spins a fiber',
+    ' || isForced(loop)',
+    ' || (isForced(loop) && isOver)',
+  ]),
 ]

@@ -20,9 +20,16 @@ const TABLE = 'docs/mutants.md'
 /** About the text of the code, or of the scripts: they would notice any change. */
 const NOT_RUN = ['house.test.js', 'scripts.test.js', 'types.test.js']
 /** Start processes of their own: last. */
-const SLOW = ['programs', 'docs', 'examples', 'reference', 'io/stdin', 'node/signals'].map(
-  (name) => `${name}.test.js`,
-)
+const SLOW = [
+  'programs',
+  'docs',
+  'examples',
+  'reference',
+  'io/stdin',
+  'io/processes',
+  'io/foreign',
+  'node/signals',
+].map((name) => `${name}.test.js`)
 /** The nearer to the rules, the earlier. */
 const ORDER = ['semantics/', 'core/', 'time/', 'testing/', '']
 /** Milliseconds without a new test after which the last one hangs. A busy machine is slow, but it gets on. */

@@ -72,6 +72,11 @@ class Partner {
     child.on('exit', (code) => this.#waiting?.reject(new Error(`${name} ended with code ${code}`)))
   }
 
+  /** For tools that watch a process from outside. */
+  get pid() {
+    return this.#child.pid
+  }
+
   heard() {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }

@@ -5,7 +5,17 @@
 // A fiber that is stopped closes its connection in the same way, within its grace, even if it never ran a line (S05). An error in
 // one of them is reported and harms nobody else (S29).
 
-import { addCleanup, Fiber, isForced, isStop, type Routine, runBody, scope, spin } from '../core/index.js'
+import {
+  addCleanup,
+  Fiber,
+  isForced,
+  isGeneratorFunction,
+  isStop,
+  type Routine,
+  runBody,
+  scope,
+  spin,
+} from '../core/index.js'
 import type { Server } from './server.js'
 import type { Socket } from './socket.js'
 
@@ -15,10 +25,12 @@ export function* acceptLoop(server: Server, body: Handler, onError: Handler | un
   const { room } = server
   const loop = Fiber.current
   let isOver = false
+  const isRoutine = isGeneratorFunction(body) // without a generator of ours around it: memory, in each connection
 
   function* converse(socket: Socket): Routine<void> {
     try {
-      if ((yield* runBody(body, socket)) !== false) return
+      const result = isRoutine ? yield* body(socket) as Routine<unknown> : yield* runBody(body, socket)
+      if (result !== false) return
       isOver = true
       server.dismiss(loop)
     } catch (error) {

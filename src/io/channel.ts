@@ -45,8 +45,8 @@ export interface Receiver {
   ended(): void
   /** What was written is on its way: all of it, or `upTo` so many of the bytes and characters that were ever written. */
   drained(upTo?: number): void
-  /** What was written and is not yet on its way cannot be sent. The stream lives on. */
-  refused(error: unknown): void
+  /** What was written and is not yet on its way cannot be sent; the stream lives on. False: nobody waited for it. */
+  refused(error: unknown): boolean
   /** After `end`: all of it is sent. */
   finished(): void
   /** It is broken. */

@@ -146,9 +146,11 @@ export class Flow extends Inflow implements Receiver {
   }
 
   /** @internal */
-  refused(error: unknown): void {
+  refused(error: unknown): boolean {
+    const isHeard = (this.writers?.size ?? 0) > 0
     if (this.outflow === FULL) this.outflow = OPEN
     this.writers?.refuseAll((what) => ioError(error, what))
+    return isHeard
   }
 
   /** @internal */

@@ -11,6 +11,9 @@ export interface FromNodeOptions {
   name?: string
 }
 
+/** What becomes of a stream of Node: something to read from, to write to, or both. */
+export type FromNode<S> = S extends Duplex ? Stream : S extends Readable ? Reader : Writer
+
 /**
  * Makes a stream out of a stream of Node, to read lines from it, or to write to it and wait for room. It is ours from then
  * on: closing this one closes that one. Nothing is read before a fiber waits for it.
@@ -23,9 +26,7 @@ export interface FromNodeOptions {
  * console.log(yield* stream.gets(), yield* stream.gets(), yield* stream.gets()) // one two undefined
  * ```
  */
-export function fromNode(stream: Duplex, options?: FromNodeOptions): Stream
-export function fromNode(stream: Readable, options?: FromNodeOptions): Reader
-export function fromNode(stream: Writable, options?: FromNodeOptions): Writer
+export function fromNode<S extends Readable | Writable>(stream: S, options?: FromNodeOptions): FromNode<S>
 export function fromNode(stream: Readable | Writable, options: FromNodeOptions = {}): Stream {
   const { name } = checkOptions(options, ['name'], 'fromNode()')
   checkName(name, 'fromNode()')

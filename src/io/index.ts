@@ -1,4 +1,4 @@
-// Input and output ('polyphony/io'): streams of bytes over standard input, sockets and memory; UDP; compression.
+// Input and output ('polyphony/io'): streams of bytes over standard input and output, files, sockets and memory; UDP; compression.
 
 export type { Channel, Chunk, Receiver } from './channel.js'
 export type { ProcessOptions, Stdio } from './command.js'
@@ -6,12 +6,15 @@ export { type ConnectOptions, connect } from './connect.js'
 export { type ByteSource, type CopyOptions, copy } from './copy.js'
 export { CorruptInput, IOError, LimitExceeded, ProcessFailed, StreamClosed, UnexpectedEnd } from './errors.js'
 export { type ExecOptions, type Executed, exec } from './exec.js'
+export { File } from './file.js'
 export type { StreamStats } from './flow.js'
-export { type FromNodeOptions, fromNode } from './fromnode.js'
+export { type FromNode, type FromNodeOptions, fromNode } from './fromnode.js'
 export type { GzipHeader, GzipHeaderOptions } from './gzipheader.js'
+export { type Lines, readLines } from './lines.js'
 export { type ListenOptions, listen } from './listen.js'
 export { type Address, type LookupOptions, lookup } from './lookup.js'
 export { pair, pipe } from './memory.js'
+export { type FileFlags, openFile } from './openfile.js'
 export { Process, type ProcessEnd, type ProcessStats } from './process.js'
 export { type AcceptLoopOptions, Server, type ServerStats } from './server.js'
 export { Socket } from './socket.js'
@@ -23,6 +26,7 @@ export {
   watchProcess,
 } from './spawnprocess.js'
 export { gets, stdin } from './stdin.js'
+export { stderr, stdout } from './stdout.js'
 export { type LimitOptions, type Reader, type ReadLoopOptions, Stream, type Writer } from './stream.js'
 export type { HandshakeStats } from './tlshandshakes.js'
 export type { Sni, TlsClientOptions, TlsContext, TlsServerOptions } from './tlsoptions.js'
@@ -31,6 +35,7 @@ export { TlsSocket } from './tlssocket.js'
 export { type Datagram, type GroupOptions, UdpSocket, type UdpStats } from './udp.js'
 export { type UdpOptions, udp } from './udpopen.js'
 export type { Destination } from './udpsend.js'
+export { appendFile, type ReadFileOptions, readFile, type WriteFileOptions, writeFile } from './wholefile.js'
 export {
   type BrotliOptions,
   brotli,

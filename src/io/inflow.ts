@@ -88,6 +88,11 @@ export abstract class Inflow {
     return this.intake.clear()
   }
 
+  /** @internal Chunks that were used up, and that nobody has a view of, are given back. */
+  recycle(recycle: (chunk: Buffer) => void): void {
+    this.intake.recycle = recycle
+  }
+
   /** What the op can have now, or MORE. Throws why there will be nothing. */
   private taken<T>(op: Taking<T>): T | typeof MORE {
     if (this.phase >= CLOSING) throw this.broken(op.describe())

@@ -9,10 +9,12 @@
 // Where lines are short, many are decoded at once: a window of whole lines, all in the first chunk. Lines are cut from its
 // text, and the bytes follow when somebody wants to know (`catchUp`).
 
+import { isAscii } from 'node:buffer'
+
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 /** So many bytes are decoded at once. A line that is kept keeps the text that it was cut from: that is why not more. */
-export const WINDOW = 4096
+export const WINDOW = 8192
 /** From so many chunks on, small ones are put together: one for each byte of a slow sender would take too much. */
 const CROWD = 1024
 const SMALL = 1024
@@ -28,12 +30,19 @@ export class Intake {
   private soughtIn = 0
   /** How many bytes are here, those of the window included. */
   private count = 0
+  /** Somebody has a view of the first chunk. */
+  private isShared = false
+  /** Gets chunks that were used up, and that nobody has a view of: their memory can serve again. */
+  recycle: ((chunk: Buffer) => void) | null = null
 
   /** The window: text of whole lines, whose bytes begin at `from`; the lines before `at` have been taken. */
   private text = ''
   private at = 0
   /** How many bytes it was made of. As many as its characters: each byte is one. */
   private span = 0
+  /** The chunk that was looked at last, and how its text is made: it is quicker where each byte is a character. */
+  private known: Buffer | null = null
+  private encoding: 'latin1' | 'utf8' = 'utf8'
 
   /** How many bytes are here. */
   get size(): number {
@@ -56,6 +65,7 @@ export class Intake {
     const first = this.chunks[0]
     if (first === undefined) return undefined
     const bytes = first.subarray(this.from, Math.min(first.length, this.from + max))
+    this.isShared = true
     this.drop(bytes.length)
     return bytes
   }
@@ -77,6 +87,7 @@ export class Intake {
   clear(): number {
     const { size } = this
     this.chunks = []
+    this.isShared = false
     this.from = this.searched = this.soughtIn = this.count = 0
     return size
   }
@@ -151,7 +162,11 @@ export class Intake {
     if (first === undefined || this.searched > 0) return false
     const end = first.lastIndexOf(LINE_FEED, this.from + WINDOW - 1) + 1
     if (end <= this.from) return false
-    this.text = first.toString('utf8', this.from, end)
+    if (first !== this.known) {
+      this.known = first
+      this.encoding = isAscii(first) ? 'latin1' : 'utf8'
+    }
+    this.text = first.toString(this.encoding, this.from, end)
     this.span = end - this.from
     return true
   }
@@ -186,11 +201,13 @@ export class Intake {
       this.drop(end + 1 - from)
       return text(last, from, end)
     }
+    before[0] = (before[0] as Buffer).subarray(from)
     const bytes = Buffer.concat([...before, last.subarray(0, end)])
-    this.count -= bytes.length - end - from
+    for (const chunk of before) this.done(chunk)
+    this.count -= bytes.length - end
     this.from = 0
     this.drop(end + 1)
-    return text(bytes, from, bytes.length)
+    return text(bytes, 0, bytes.length)
   }
 
   /** How many bytes are before `end` of the chunk being searched. */
@@ -211,11 +228,20 @@ export class Intake {
   private drop(count: number): void {
     this.count -= count
     this.from += count
-    if (this.from < (this.chunks[0] as Buffer).length) return
+    const first = this.chunks[0] as Buffer
+    if (this.from < first.length) return
     this.chunks.shift()
+    this.done(first)
     this.from = 0
     if (this.searched > 0) this.searched--
     if (this.soughtIn > 0) this.soughtIn--
+  }
+
+  /** A chunk that was the first is used up. */
+  private done(chunk: Buffer): void {
+    if (this.recycle !== null && !this.isShared) this.recycle(chunk)
+    this.isShared = false
+    this.known = null
   }
 
   /** Makes one chunk of the later half. Each byte is moved a few times at the most, however many come. */

@@ -160,7 +160,6 @@ export class NodeChannel extends BaseChannel {
     else {
       this.openOutput('end').end((error?: Error | null) => {
         if (error == null) this.receiver.finished()
-        else this.receiver.failed(error)
       })
     }
   }
@@ -169,13 +168,21 @@ export class NodeChannel extends BaseChannel {
 
   /** The listeners stay: an error while nobody waits must not end the process, the next wait will tell it. */
   private watch(stream: Readable | Writable): void {
-    stream.on('error', (error) => this.receiver.failed(error))
+    stream.on('error', (error) => this.broken(stream, error))
     if (stream.closed) return // what it is, the first who uses it is told
     this.open++
     stream.on('close', () => {
-      if (--this.open === 0) this.receiver.closed()
-      else if (!isWhole(stream)) this.receiver.failed(new StreamClosed('it was closed before its end'))
+      const isWhole = hasEnded(stream)
+      if (--this.open === 0) {
+        if (isWhole && this.readable === null) this.receiver.ended() // there was nothing to read
+        this.receiver.closed()
+      } else if (!isWhole) this.broken(stream, new StreamClosed('it was closed before its end'))
     })
+  }
+
+  private broken(stream: Readable | Writable, error: unknown): void {
+    this.receiver.failed(error)
+    for (const other of [this.readable, this.writable]) if (other !== stream) other?.destroy()
   }
 
   close(): void {
@@ -200,7 +207,7 @@ export class NodeChannel extends BaseChannel {
 }
 
 /** Whether a stream that is closed had come to its end. */
-function isWhole(stream: Readable | Writable): boolean {
+function hasEnded(stream: Readable | Writable): boolean {
   return (stream as Readable).readableEnded ?? (stream as Writable).writableFinished
 }
 

@@ -234,7 +234,7 @@ function checkCount(count: number, least: number, what: string): number {
   throw new BadArgument(`${what} needs a whole number, ${least} or more, got ${show(count)}`)
 }
 
-function limitOf(options: LimitOptions, usual: number, where: string): number {
+export function limitOf(options: LimitOptions, usual: number, where: string): number {
   checkOptions(options, ['limit'], where)
   const { limit = usual } = options
   return limit === Infinity ? limit : checkCount(limit, 1, `limit of ${where}`)

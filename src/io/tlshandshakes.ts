@@ -53,7 +53,7 @@ export class Handshakes {
   ) {
     this.options = options
     this.ticketKeys = options.ticketKeys ?? randomBytes(48)
-    this.node = this.shaker(options)
+    this.node = this.shaker(options, where)
   }
 
   /** For the handshakes to come; what is not named stays as it was. If it is no good, all stays as it was. */
@@ -66,7 +66,7 @@ export class Handshakes {
     const before = this.ticketKeys
     this.ticketKeys = changes.ticketKeys ?? (isStricter ? randomBytes(48) : before)
     try {
-      this.node = this.shaker(options)
+      this.node = this.shaker(options, where)
       this.options = options
     } catch (error) {
       this.ticketKeys = before
@@ -74,9 +74,9 @@ export class Handshakes {
     }
   }
 
-  private shaker(options: TlsServerOptions): NodeTlsServer {
+  private shaker(options: TlsServerOptions, where: string): NodeTlsServer {
     const { sni, handshakeTimeout: _own, onHandshakeError, ...rest } = options
-    const { alpn, runtime, where, searchers, ticketKeys } = this
+    const { alpn, runtime, searchers, ticketKeys } = this
     const asked = { runtime, where, searchers, isAlone: onHandshakeError === undefined }
     const settings = {
       ...given(rest),

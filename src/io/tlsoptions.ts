@@ -8,7 +8,7 @@ import {
   type SecureContext,
   type SecureContextOptions,
 } from 'node:tls'
-import { BadArgument, checkMs, checkOptions, type Op, show } from '../core/index.js'
+import { BadArgument, checkMs, checkOptions, isGeneratorFunction, type Op, show } from '../core/index.js'
 import { IOError, reasonOf } from './errors.js'
 
 /** Certificates, keys and versions, as Node's `tls.createSecureContext` takes them. */
@@ -59,9 +59,10 @@ export interface TlsServerOptions extends TlsContext {
   sni?: Sni
   /** How long a handshake may take, in milliseconds; default 10 seconds. */
   handshakeTimeout?: number
-  /** Is told of each handshake that failed. They are counted in `stats()` and harm nobody else. */
+  /** Is told of each handshake that failed; cannot wait. They are counted in `stats()` and harm nobody else. */
   onHandshakeError?: (error: IOError) => void
-  /** 48 secret bytes, the same in all processes that are to resume each other's sessions; default: made at random. */
+  /** 48 secret bytes, the same in all processes that are to resume each other's sessions; default: made at random. A `setTls`
+   * that changes who is trusted makes new ones, unless it is given some. */
   ticketKeys?: Buffer
   /** For how many seconds a session can be resumed. */
   sessionTimeout?: number
@@ -119,9 +120,15 @@ export function checkServerTls(
   checkOptions(tls, SERVER, `tls of ${where}`)
   const { handshakeTimeout, onHandshakeError } = tls
   if (handshakeTimeout !== undefined) checkMs(handshakeTimeout, `handshakeTimeout of ${where}`)
-  if (onHandshakeError !== undefined && typeof onHandshakeError !== 'function') {
-    throw new BadArgument(`onHandshakeError of ${where} must be a function, got ${show(onHandshakeError)}`)
+  if (onHandshakeError !== undefined && !isPlain(onHandshakeError)) {
+    throw new BadArgument(
+      `onHandshakeError of ${where} must be a function, and no function*: it cannot wait; got ${show(onHandshakeError)}`,
+    )
   }
+}
+
+function isPlain(listener: unknown): boolean {
+  return typeof listener === 'function' && !isGeneratorFunction(listener)
 }
 
 function checkAlpn(hasTls: boolean, alpn: readonly string[] | undefined, where: string): void {

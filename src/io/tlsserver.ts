@@ -1,7 +1,7 @@
 // A server that speaks TLS: a connection goes to a fiber when its handshake is done (tlshandshakes.ts).
 
 import type { Server as NetServer, Socket as NetSocket } from 'node:net'
-import { type Op, type Returned, type Routine, type Runtime, repeatable } from '../core/index.js'
+import { Fiber, type Op, type Returned, type Routine, type Runtime, repeatable } from '../core/index.js'
 import { type AcceptLoopOptions, Server, type ServerStats } from './server.js'
 import type { HandshakeStats, Handshakes } from './tlshandshakes.js'
 import type { TlsServerOptions } from './tlsoptions.js'
@@ -79,7 +79,8 @@ export class TlsServer extends Server {
 
   private *closed(): Routine<void> {
     this.destroy()
-    for (const fiber of this.handshakes.searchers) yield* fiber.join()
+    const { current } = Fiber
+    for (const fiber of this.handshakes.searchers) if (fiber !== current) yield* fiber.join()
   }
 
   /** As `close`, but never waits. */

@@ -20,6 +20,11 @@ import { contextOf, type Sni, type TlsContext } from './tlsoptions.js'
 type Answer = (error: Error | null, context?: SecureContext) => void
 export type SniCallback = (this: unknown, servername: string, answer: Answer) => void
 
+/** A client can ask for any bytes; what is no name of a host is not shown as it is. */
+function printable(servername: string): string {
+  return /^[\w.-]+$/.test(servername) ? servername : show(servername)
+}
+
 /** What those who look need to know. */
 export interface Asked {
   readonly runtime: Runtime
@@ -70,7 +75,7 @@ function askOnFiber(sni: (servername: string) => unknown, asked: Asked): SniCall
   }
   // Node calls it as a method of the socket: that is how the fiber learns of a hang-up.
   return function (this: unknown, servername, answer) {
-    const fiber = spinRoot(runtime, () => find(servername, answer), { name: `sni ${servername}` })
+    const fiber = spinRoot(runtime, () => find(servername, answer), { name: `sni ${printable(servername)}` })
     const cold = fiber.coldRecord()
     cold.isolated = true
     cold.atEnd = new Set([() => searchers.delete(fiber)])

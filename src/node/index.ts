@@ -3,6 +3,7 @@
 export { awaitSignal } from './awaitsignal.js'
 export { toAsyncIterable } from './iterable.js'
 export { exit, type MainOptions, main } from './main.js'
+export { endQuietly } from './quiet.js'
 export { fiberTree, printTree, type Running, run, runtimeStats } from './run.js'
 export type { SignalName } from './signals.js'
 export { trap } from './trap.js'

@@ -2,6 +2,7 @@
 // loop drain (S45).
 
 import { BadArgument, BadState, checkOptions, type Returned, show } from '../core/index.js'
+import { quietCode } from './quiet.js'
 import { formatError } from './report.js'
 import { nodeRuntime, startRoot } from './run.js'
 import { Shutdown } from './shutdown.js'
@@ -68,8 +69,9 @@ export function main<R>(body: () => Returned<R>, options: MainOptions = {}): voi
     ended(outcome) {
       runtime.main = null
       if (outcome.type === 'error') {
-        printError(outcome.error)
-        process.exitCode = 1
+        const code = quietCode(outcome.error)
+        if (code === undefined) printError(outcome.error)
+        process.exitCode = code ?? 1
       } else process.exitCode = requested ?? signals.code ?? process.exitCode ?? 0
       signals.ended()
       treeDump.close()
@@ -89,8 +91,12 @@ function printError(error: unknown): void {
   process.stderr.write(`${formatError(error)}\n`)
 }
 
-/** Something that is not a fiber keeps the process. It had its second; name it and go. */
+/** Something that is not a fiber keeps the process. It had its second; name it and go. Output that is read slowly may take longer. */
 function endLingering(): void {
+  if (process.stdout.writableLength > 0 || process.stderr.writableLength > 0) {
+    lingering = setTimeout(endLingering, LINGER_MS).unref()
+    return
+  }
   const holding = [...new Set(process.getActiveResourcesInfo())].filter((name) => !STANDARD.has(name))
   process.stderr.write(
     `polyphony: main is over but the process was kept open by ${holding.join(', ') || 'something'}; exiting\n`,

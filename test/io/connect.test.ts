@@ -8,10 +8,10 @@ import { createServer, type Server as NetServer, Socket as NetSocket } from 'nod
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { BadArgument, moveOnAfter, type Routine, snooze, spin, TimedOut, tap, until } from 'polyphony'
-import { connect, IOError, listen } from 'polyphony/io'
+import { connect, IOError, listen, Socket } from 'polyphony/io'
 import { virtual } from 'polyphony/testing'
 import { thrownBy } from '../helpers.js'
-import { eventually, inFolder, real } from './real.js'
+import { inFolder, real, struckWaiting } from './real.js'
 
 /** A server that is not ours and says hello; its port. */
 function* helloServer(host: string): Routine<{ server: NetServer; port: number }> {
@@ -209,38 +209,36 @@ describe('a connection that nobody waits for any more', () => {
       server.close()
     }))
 
-  test('S35 is closed: stopped while it connects', () =>
-    real(function* () {
-      const server = yield* listen({ host: '127.0.0.1' })
-      const fiber = spin(() => connect({ host: '127.0.0.1', port: server.port }))
-      yield* snooze()
-      assert.equal(fiber.waitsFor, `connect(127.0.0.1:${server.port})`)
-      yield* fiber.stop()
-      assert.equal(fiber.outcome?.type, 'stopped')
-      yield* server.close()
-    }))
-
-  test('S35 is closed: stopped while the name is looked up', () =>
-    real(function* () {
-      const server = yield* listen({ host: '127.0.0.1' })
-      for (let i = 0; i < 5; i++) {
-        const fiber = spin(() => connect({ host: 'localhost', port: server.port }))
-        yield* snooze()
-        yield* fiber.kill()
-      }
-      assert.equal(yield* moveOnAfter(0, () => connect({ port: server.port }), 'late'), 'late')
-      // Lookups are answered in their order, so the others are over too.
-      const socket = yield* connect({ host: 'localhost', port: server.port })
-      socket.destroy()
-      yield* eventually(() => server.stats().backlog >= 1)
-      yield* server.close()
-    }))
-
   for (const verb of ['stop', 'kill'] as const) {
+    for (const host of ['127.0.0.1', 'localhost']) {
+      const doing = host === 'localhost' ? 'while the name is looked up' : 'while it connects'
+      test(`S35 is closed: ${verb} ${doing}`, () =>
+        real(function* () {
+          const server = yield* listen({ host: '127.0.0.1' })
+          const fiber = yield* struckWaiting(
+            function* () {
+              yield* connect({ host, port: server.port })
+            },
+            (each) => {
+              assert.equal(each.waitsFor, `connect(${host}:${server.port})`)
+              each[verb]()
+            },
+          )
+          assert.equal(fiber.outcome?.type, 'stopped')
+          // Lookups are answered in their order, so the one above is over.
+          const socket = yield* connect({ host, port: server.port })
+          socket.destroy()
+          yield* server.close()
+        }))
+    }
+
     test(`S34 a connection that has come is received, although a ${verb} strikes in the same turn`, () =>
       real(function* () {
         const server = yield* listen({ host: '127.0.0.1' })
         let received = false
+        const untap = tap((event, fiber, value) => {
+          if (event === 'schedule' && value instanceof Socket) fiber[verb]()
+        })
         const fiber = spin(function* () {
           const socket = yield* connect({ host: '127.0.0.1', port: server.port })
           received = true
@@ -248,14 +246,17 @@ describe('a connection that nobody waits for any more', () => {
           yield* snooze()
           assert.fail('it was stopped')
         })
-        yield* snooze()
-        const untap = tap((event, who) => {
-          if (event === 'schedule' && who === fiber) fiber[verb]()
-        })
         yield* fiber.join()
         untap()
         assert.deepEqual([received, fiber.outcome?.type], [true, 'stopped'])
         yield* server.close()
       }))
   }
+
+  test('S35 is closed: timed out', () =>
+    real(function* () {
+      const server = yield* listen({ host: '127.0.0.1' })
+      assert.equal(yield* moveOnAfter(0, () => connect({ port: server.port }), 'late'), 'late')
+      yield* server.close()
+    }))
 })

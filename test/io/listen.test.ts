@@ -6,10 +6,10 @@ import { once as onceEvent } from 'node:events'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { BadArgument, spin, tap, until } from 'polyphony'
+import { BadArgument, until } from 'polyphony'
 import { connect, IOError, listen } from 'polyphony/io'
 import { thrownBy } from '../helpers.js'
-import { inFolder, real } from './real.js'
+import { inFolder, real, struckWaiting } from './real.js'
 
 describe('listen', () => {
   test('finds a port that is free, and says which', () =>
@@ -86,12 +86,12 @@ describe('listen', () => {
   test('S35 a server that listens when its fiber has left is closed', () =>
     real(function* () {
       for (const options of [{}, { host: '127.0.0.1' }, { host: 'localhost' }]) {
-        const fiber = spin(() => listen(options))
-        const untap = tap((event, who) => {
-          if (event === 'block' && who === fiber) fiber.stop()
-        })
-        yield* fiber.join()
-        untap()
+        const fiber = yield* struckWaiting(
+          function* () {
+            yield* listen(options)
+          },
+          (each) => each.stop(),
+        )
         assert.equal(fiber.outcome?.type, 'stopped')
       }
       // Lookups are answered in their order: the one above is over.

@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { type Socket as NetSocket, connect as netConnect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cancelAfter, Fiber, fiberTree, type Report, type Routine, run, until } from 'polyphony'
+import { cancelAfter, Fiber, type Report, type Routine, run, spin, tap, until } from 'polyphony'
 import { IOError, StreamClosed } from 'polyphony/io'
 import { type Leaks, leaks } from 'polyphony/testing'
 
@@ -28,6 +28,22 @@ export function* eventually(isSo: () => boolean): Routine<void> {
   while (!isSo()) yield* until(turns(1))
 }
 
+/** Runs a body in a fiber and strikes it as soon as it waits, before anything can answer. The fiber, when it is dead. */
+export function* struckWaiting(
+  body: () => Routine<unknown>,
+  strike: (fiber: Fiber) => unknown,
+): Routine<Fiber> {
+  const name = 'struck while it waits'
+  const untap = tap((event, fiber) => {
+    if (event !== 'block' || fiber.name !== name) return
+    untap()
+    strike(fiber)
+  })
+  const fiber = spin({ name, link: false }, body)
+  yield* fiber.join()
+  return fiber
+}
+
 type Counted = Pick<Leaks, 'fibers' | 'timers' | 'pendingOps' | 'resources'> & { descriptors: number }
 
 function count(): Counted {
@@ -47,7 +63,7 @@ export async function real(body: (reports: Report[]) => Routine<unknown>): Promi
     const { backend } = (Fiber.current as any).runtime
     backend.report = (report: Report) => void reports.push(report)
     try {
-      yield* cancelAfter(LIMIT, () => body(reports), `this took too long; ${JSON.stringify(fiberTree())}`)
+      yield* cancelAfter(LIMIT, () => body(reports), 'this took too long')
     } finally {
       delete backend.report // the one of its class again
     }

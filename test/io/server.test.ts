@@ -201,7 +201,11 @@ describe('a burst of connections', () => {
       const count = 1000
       const server = yield* listen(HERE)
       const flag = new Int32Array(new SharedArrayBuffer(4))
-      const worker = new Worker(source, { eval: true, workerData: { port: server.port, count, flag } })
+      const worker = new Worker(source, {
+        eval: true,
+        execArgv: [],
+        workerData: { port: server.port, count, flag },
+      })
       const answer = new Promise<unknown>((resolve, reject) => {
         worker.once('message', resolve).once('error', reject)
       })

@@ -91,6 +91,22 @@ describe('a TLS connection', () => {
       yield* server.close()
     }))
 
+  it('half of it can be ended by the server, too', () =>
+    clean(function* () {
+      const heard: string[] = []
+      const server = yield* serving(local, function* (socket) {
+        yield* socket.end('no more from here')
+        heard.push(`${yield* socket.readAll()}`)
+      })
+      const client = yield* connect({ host, port: server.port, tls: { ca } })
+      assert.equal(`${yield* client.readAll()}`, 'no more from here')
+      yield* client.end('but from there')
+      yield* eventually(() => heard.length === 1)
+      assert.deepEqual(heard, ['but from there'])
+      yield* client.close()
+      yield* server.close()
+    }))
+
   it('speaks on Unix sockets too, with the name that is given', () =>
     clean(function* () {
       const path = `/tmp/polyphony-tls-${process.pid}.sock`
@@ -261,6 +277,19 @@ describe('certificates by name (SNI)', () => {
       }))
   }
 
+  it('what a client asks for may be anything, and is not shown as it is', () =>
+    clean(function* () {
+      let name = ''
+      const sni = () => {
+        name = Fiber.current.name
+        return undefined
+      }
+      const server = yield* serving({ ...local, sni }, echo)
+      assert.equal(yield* shown(server, 'a\u001b[31m\nb'), 'local')
+      assert.equal(name, 'sni "a\\u001b[31m\\nb"')
+      yield* server.close()
+    }))
+
   it('an async function is refused with a sentence, as is what is neither', () =>
     clean(function* () {
       const sni = async () => undefined
@@ -321,7 +350,7 @@ describe('new certificates without closing the server', () => {
       const server = yield* serving(local, echo)
       assert.throws(
         () => server.setTls({ cert: 'nonsense', key: 'nonsense' }),
-        (error) => error instanceof IOError && /no start line/.test(error.message),
+        (error) => error instanceof IOError && /setTls\(\) cannot use .*no start line/.test(error.message),
       )
       assert.throws(
         () => server.setTls({ cert: pair('renewed').cert }),
@@ -470,9 +499,14 @@ describe('wrong options', () => {
       /handshakeTimeout of listen\(\) needs a duration/,
     ],
     [
+      'a listener that would wait',
+      () => listen({ tls: { *onHandshakeError() {} } as never }),
+      /onHandshakeError of listen\(\) must be a function, and no function\*: it cannot wait/,
+    ],
+    [
       'a listener that is none',
       () => listen({ tls: { onHandshakeError: 1 as never } }),
-      /onHandshakeError of listen\(\) must be a function, got 1/,
+      /onHandshakeError of listen\(\) must be a function, .*got 1/,
     ],
   ]
   for (const [what, wrong, message] of cases) {

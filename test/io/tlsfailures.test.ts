@@ -21,13 +21,13 @@ const host = '127.0.0.1'
 const local = pair('local')
 
 describe('connect refuses a server that is not the right one, and says what to do', () => {
-  const cases: [string, TlsServerOptions, TlsClientOptions | true, string, RegExp][] = [
+  const cases: [string, TlsServerOptions, TlsClientOptions | true, string | RegExp, RegExp][] = [
     [
       'vouches for itself',
       pair('self'),
       true,
       'DEPTH_ZERO_SELF_SIGNED_CERT',
-      /self-signed certificate .*tls: \{ ca \}/,
+      /self-signed certificate.*tls: \{ ca \}/,
     ],
     [
       'is vouched for by a stranger',
@@ -71,13 +71,7 @@ describe('connect refuses a server that is not the right one, and says what to d
       'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
       /no version of TLS in common: see minVersion/,
     ],
-    [
-      'has no certificate',
-      {},
-      { ca },
-      'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
-      /no certificate for this name/,
-    ],
+    ['has no certificate', {}, { ca }, /^ERR_SSL_.*ALERT_HANDSHAKE_FAILURE$/, /no certificate for this name/],
   ]
   for (const [what, server, tls, code, message] of cases) {
     it(`one that ${what}`, () =>
@@ -85,10 +79,11 @@ describe('connect refuses a server that is not the right one, and says what to d
         const listening = yield* serving(server, echo)
         const error = yield* thrownBy(connect({ host, port: listening.port, tls }))
         assert.ok(error instanceof IOError)
-        assert.equal(error.code, code)
+        if (typeof code === 'string') assert.equal(error.code, code)
+        else assert.match(error.code, code) // OpenSSL has changed its mind
         assert.match(error.message, message)
         assert.ok(error.message.startsWith(`connect(127.0.0.1:${listening.port}) failed: `), error.message)
-        assert.equal((error.cause as NodeJS.ErrnoException).code, code)
+        assert.equal((error.cause as NodeJS.ErrnoException).code, error.code)
         yield* listening.close()
       }))
   }

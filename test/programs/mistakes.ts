@@ -20,7 +20,7 @@ import {
   trap,
   until,
 } from 'polyphony'
-import { brotli, gunzip, udp } from 'polyphony/io'
+import { brotli, connect, gunzip, udp } from 'polyphony/io'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
 const mistakes: (() => Op<unknown> | unknown)[] = [
@@ -161,6 +161,8 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => new Semaphore(0),
   () => new Queue({ size: 5 } as any),
   () => udp({ port: 70_000 }),
+  () => connect({ port: 443, alpn: ['h2'] }),
+  () => connect({ port: 443, tls: { servername: '127.0.0.1' } }),
   () => gunzip('this is no gzip'),
   () => brotli('', { quality: 12 }),
   () => trap('KILL', () => {}),

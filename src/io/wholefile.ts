@@ -1,0 +1,185 @@
+// Files as a whole: read, written, appended to in one call. Each opens its file and closes it, whatever way it ends.
+
+import { chmod, read, rename, stat, unlink } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { BadArgument, checkOptions, ensure, type Op, type Routine, repeatable, show } from '../core/index.js'
+import type { Chunk } from './channel.js'
+import { LimitExceeded } from './errors.js'
+import type { File } from './file.js'
+import { FileCall } from './filecall.js'
+import { checkMode, checkPath } from './filepath.js'
+import { withFile } from './openfile.js'
+import { counted } from './reading.js'
+import { limitOf, READ_LIMIT } from './stream.js'
+
+/** So much is read in one go: who is stopped waits for its end. */
+const PART = 4 * 1024 * 1024
+/** Where the size is not known. */
+const FIRST_GUESS = 64 * 1024
+
+/** How a file is to be read. */
+export interface ReadFileOptions {
+  /** Which text it is, such as `utf8`: then a string is given, not bytes. */
+  encoding?: BufferEncoding
+  /** How many bytes at the most; default: its size, and 64 MiB of what has none, such as a device. */
+  limit?: number
+}
+
+/** How a file is to be written. */
+export interface WriteFileOptions {
+  /** `w` writes it anew, `wx` refuses if it is there already, `a` appends; default `w`. */
+  flag?: 'w' | 'wx' | 'a' | 'ax'
+  /** The permissions of a new file; default 0o666. */
+  mode?: number
+  /** Writes another file beside it, which takes its place when it is whole and on the disk: readers see the old or the new,
+   * never half of it. */
+  atomic?: boolean
+}
+
+/**
+ * All that is in a file, as bytes or, with an encoding, as text.
+ *
+ * ```ts
+ * yield* writeFile('/tmp/polyphony-greeting.txt', 'hello')
+ * console.log(yield* readFile('/tmp/polyphony-greeting.txt', { encoding: 'utf8' })) // hello
+ * console.log((yield* readFile('/tmp/polyphony-greeting.txt')).length) // 5
+ * ```
+ */
+export function readFile(
+  path: string | URL,
+  options: ReadFileOptions & { encoding: BufferEncoding },
+): Op<string>
+export function readFile(path: string | URL, options?: ReadFileOptions & { encoding?: never }): Op<Buffer>
+export function readFile(path: string | URL, options: ReadFileOptions = {}): Op<string | Buffer> {
+  const where = checkPath(path, 'readFile()')
+  const { encoding, limit } = checkOptions(options, ['encoding', 'limit'], 'readFile()')
+  if (encoding !== undefined && !Buffer.isEncoding(encoding)) {
+    throw new BadArgument(`readFile() knows no encoding ${show(encoding)}`)
+  }
+  if (limit !== undefined) limitOf({ limit }, READ_LIMIT, 'readFile()')
+  return repeatable(`readFile(${where})`, function* () {
+    const bytes = yield* withFile(where, 'r', (file) => contents(file, limit))
+    return encoding === undefined ? bytes : bytes.toString(encoding)
+  })
+}
+
+function* contents(file: File, limit?: number): Routine<Buffer> {
+  const stats = yield* file.stat()
+  const { size } = stats
+  const most = limit ?? Math.max(size, READ_LIMIT)
+  if (!stats.isFile()) return yield* file.readAll({ limit: most })
+  let bytes = Buffer.allocUnsafeSlow(size > most ? 0 : size > 0 ? size + 1 : FIRST_GUESS) // one more, to see the end
+  let length = 0
+  for (;;) {
+    if (Math.max(length, size) > most) throw tooLarge(file.path, most)
+    if (length === bytes.length) bytes = Buffer.concat([bytes], 2 * length)
+    const count = yield* readInto(file, bytes, length)
+    if (count === 0) break
+    length += count
+  }
+  return length > bytes.length / 2 ? bytes.subarray(0, length) : Buffer.from(bytes.subarray(0, length))
+}
+
+function readInto(file: File, bytes: Buffer, at: number): Op<number> {
+  return file.call('read', (fd, done) => read(fd, bytes, at, Math.min(PART, bytes.length - at), null, done))
+}
+
+function tooLarge(path: string, most: number): LimitExceeded {
+  return new LimitExceeded(
+    `readFile(${path}): there are more than ${counted(most, 'byte')}. ` +
+      'Give it a higher limit, or take the bytes as they come with openFile() and readLoop().',
+  )
+}
+
+/**
+ * Writes a file: what was in it before is gone. Stopped in the middle, it may be half written, unless it is `atomic`.
+ *
+ * ```ts
+ * const path = '/tmp/polyphony-config.json'
+ * yield* writeFile(path, JSON.stringify({ port: 8080 }), { atomic: true })
+ * console.log(yield* readFile(path, { encoding: 'utf8' })) // {"port":8080}
+ * ```
+ */
+export function writeFile(path: string | URL, data: Chunk, options: WriteFileOptions = {}): Op<void> {
+  const where = checkPath(path, 'writeFile()')
+  const {
+    flag = 'w',
+    mode,
+    atomic = false,
+  } = checkOptions(options, ['flag', 'mode', 'atomic'], 'writeFile()')
+  if (!WRITING.includes(flag)) {
+    throw new BadArgument(`writeFile() has no flag ${show(flag)}; there are: ${WRITING.join(', ')}`)
+  }
+  if (mode !== undefined) checkMode(mode, 'writeFile()')
+  checkData(data, 'writeFile()')
+  if (!atomic)
+    return repeatable(`writeFile(${where})`, () => withFile(where, flag, (file) => file.write(data), mode))
+  if (flag !== 'w') throw new BadArgument(`writeFile() cannot be atomic with the flag '${flag}'`)
+  return repeatable(`writeFile(${where})`, () => replace(where, data, mode))
+}
+const WRITING = ['w', 'wx', 'a', 'ax']
+
+/**
+ * Adds to the end of a file, which is made if it is not there.
+ *
+ * ```ts
+ * const path = '/tmp/polyphony-log.txt'
+ * yield* writeFile(path, 'one\n')
+ * yield* appendFile(path, 'two\n')
+ * console.log(yield* readLines(path)) // [ 'one', 'two' ]
+ * ```
+ */
+export function appendFile(path: string | URL, data: Chunk, options: { mode?: number } = {}): Op<void> {
+  const where = checkPath(path, 'appendFile()')
+  const { mode } = checkOptions(options, ['mode'], 'appendFile()')
+  if (mode !== undefined) checkMode(mode, 'appendFile()')
+  checkData(data, 'appendFile()')
+  return repeatable(`appendFile(${where})`, () => withFile(where, 'a', (file) => file.write(data), mode))
+}
+
+function checkData(data: unknown, where: string): void {
+  if (typeof data === 'string' || data instanceof Uint8Array) return
+  throw new BadArgument(`${where} needs a string or bytes (Uint8Array), got ${show(data)}`)
+}
+
+let replaced = 0
+
+/** Writes beside it, then puts it in its place. */
+function* replace(path: string, data: Chunk, mode?: number): Routine<void> {
+  const draft = join(dirname(path), `.${basename(path)}.${process.pid}-${++replaced}.tmp`)
+  let isDraft = false
+  yield* ensure(
+    function* () {
+      const permissions = mode ?? (yield* permissionsOf(path))
+      isDraft = true
+      yield* withFile(draft, 'wx', (file) => writeWhole(file, data), permissions)
+      if (permissions !== undefined)
+        yield* pathCall('writeFile', path, (done) => chmod(draft, permissions, done))
+      yield* pathCall('writeFile', path, (done) => rename(draft, path, done))
+      isDraft = false
+    },
+    function* () {
+      if (isDraft) yield* pathCall('writeFile', path, (done) => unlink(draft, () => done(null)))
+    },
+  )
+}
+
+function* writeWhole(file: File, data: Chunk): Routine<void> {
+  yield* file.write(data)
+  yield* file.sync()
+}
+
+/** Those of the file that is to be replaced, if there is one. */
+function permissionsOf(path: string): Op<number | undefined> {
+  return pathCall('writeFile', path, (done) =>
+    stat(path, (error, stats) => done(null, error ? undefined : stats.mode & 0o7777)),
+  )
+}
+
+function pathCall<T>(
+  what: string,
+  path: string,
+  start: (done: (error: unknown, value?: T) => void) => void,
+): Op<T> {
+  return new FileCall<T>(`${what}(${path})`, start)
+}
