@@ -3015,7 +3015,7 @@ export const mutants = [
       'io/tlsserver',
       'close does not wait for those who clean up',
       'if (fiber !== current) yield* fiber.join()',
-      'if (fiber === null) yield* fiber.join()',
+      'if (fiber === current) yield* fiber.join()',
     ],
     ['io/tlssni', 'a hang-up stops nobody', "this.once('close'", "this.once('never'"],
     [
