@@ -132,7 +132,7 @@ export class Intake {
     for (; this.soughtIn < chunks.length; this.soughtIn++) {
       const chunk = chunks[this.soughtIn] as Buffer
       const start = this.soughtIn === 0 ? this.from : 0
-      const seam = before === 0 ? -1 : this.findAcross(this.soughtIn, delimiter)
+      const seam = before === 0 || delimiter.length === 1 ? -1 : this.findAcross(this.soughtIn, delimiter)
       if (seam >= 0) return before + seam
       const at = chunk.indexOf(delimiter, start)
       if (at >= 0) return before + at - start + delimiter.length
@@ -144,15 +144,16 @@ export class Intake {
   /** Where in this chunk a delimiter ends that began before it; -1 if none did. */
   private findAcross(index: number, delimiter: Buffer): number {
     const reach = delimiter.length - 1
-    let tail = Buffer.alloc(0)
-    for (let i = index - 1; i >= 0 && tail.length < reach; i--) {
+    const parts = [(this.chunks[index] as Buffer).subarray(0, reach)]
+    let tail = 0
+    for (let i = index - 1; i >= 0 && tail < reach; i--) {
       const chunk = this.chunks[i] as Buffer
-      const start = Math.max(i === 0 ? this.from : 0, chunk.length - (reach - tail.length))
-      tail = Buffer.concat([chunk.subarray(start), tail])
+      const part = chunk.subarray(Math.max(i === 0 ? this.from : 0, chunk.length - (reach - tail)))
+      tail += part.length
+      parts.unshift(part)
     }
-    const head = (this.chunks[index] as Buffer).subarray(0, reach)
-    const at = Buffer.concat([tail, head]).indexOf(delimiter)
-    return at < 0 ? -1 : at + delimiter.length - tail.length
+    const at = Buffer.concat(parts).indexOf(delimiter)
+    return at < 0 ? -1 : at + delimiter.length - tail
   }
 
   /** Opens the next window. False: there is no end of line near. */
@@ -198,8 +199,11 @@ export class Intake {
     this.soughtIn = Math.max(0, this.soughtIn - this.searched)
     this.searched = 0
     if (before === null) {
-      this.drop(end + 1 - from)
-      return text(last, from, end)
+      try {
+        return text(last, from, end) // may fail: it can be longer than the longest string. Then it is lost, and nothing else
+      } finally {
+        this.drop(end + 1 - from)
+      }
     }
     before[0] = (before[0] as Buffer).subarray(from)
     const bytes = Buffer.concat([...before, last.subarray(0, end)])
