@@ -3101,7 +3101,12 @@ export const mutants = [
       'intake.size < this.channel.readAhead || ',
       'intake.size < Infinity || ',
     ],
-    ['io/flow', 'tryWrite sends though there is no room', 'if (this.outflow === FULL) return false', ''],
+    [
+      'io/flow',
+      'tryWrite sends though there is no room',
+      '|| this.outflow !== OPEN) return false',
+      '|| this.outflow > FULL) return false',
+    ],
     [
       'io/flow',
       'who waits for room goes on when the stream has ended only',
