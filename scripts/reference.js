@@ -90,7 +90,7 @@ const GROUPS = {
     Errors: ['errorFiber', 'suppressedErrors', 'ErrorLike', 'PolyphonyError'],
   },
   'polyphony/io': {
-    'Standard input and output': ['stdin', 'gets'],
+    'Standard input and output': ['stdin', 'gets', 'stdout', 'stderr'],
     Streams: [
       'Stream',
       'Reader',
@@ -101,6 +101,18 @@ const GROUPS = {
       'pipe',
       'pair',
       'Chunk',
+    ],
+    Files: [
+      'openFile',
+      'FileFlags',
+      'File',
+      'readFile',
+      'ReadFileOptions',
+      'writeFile',
+      'WriteFileOptions',
+      'appendFile',
+      'readLines',
+      'Lines',
     ],
     Sockets: [
       'connect',

@@ -11,3 +11,12 @@ test('the types accept what is right and refuse the usual mistakes', () => {
   assert.equal(stdout + stderr, '')
   assert.equal(status, 0)
 })
+
+test('the declarations are sound, also for people whose compiler looks into them', () => {
+  const entries = ['dist/index.d.ts', 'dist/io/index.d.ts', 'dist/testing/index.d.ts']
+  const options = ['--noEmit', '--strict', '--target', 'es2022', '--module', 'nodenext', '--types', 'node']
+  const { stdout, stderr } = spawnSync('node_modules/.bin/tsc', [...options, '--ignoreConfig', ...entries], {
+    encoding: 'utf8',
+  })
+  assert.equal(stdout + stderr, '')
+})

@@ -18,7 +18,13 @@ import {
 import { TimedOut } from '../sync/index.js'
 import { ioError } from './errors.js'
 import { onread, Socket } from './socket.js'
-import { checkSocketOptions, type SocketOptions, socketSettings, whereOf } from './socketoptions.js'
+import {
+  checkNoPort,
+  checkSocketOptions,
+  type SocketOptions,
+  socketSettings,
+  whereOf,
+} from './socketoptions.js'
 import { connectTls } from './tlsconnect.js'
 import { clientError } from './tlserrors.js'
 import { checkClientTls, type TlsClientOptions } from './tlsoptions.js'
@@ -175,6 +181,7 @@ const OPTIONS = [
 export function connect(options: ConnectOptions & { tls: true | TlsClientOptions }): Op<TlsSocket>
 export function connect(options: ConnectOptions): Op<Socket>
 export function connect(options: ConnectOptions): Op<Socket> {
+  checkNoPort(options, 'connect')
   checkOptions(options, OPTIONS, 'connect()')
   checkSocketOptions(options, 1, 'connect()')
   const { port, path, timeout, localAddress, family } = options

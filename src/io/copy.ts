@@ -9,7 +9,7 @@ import type { Reader, Writer } from './stream.js'
 /** So many bytes are moved at a time, unless told otherwise. */
 const CHUNK = 64 * 1024
 
-/** What can be copied or compressed: a stream, or a string or bytes that are there already. */
+/** What can be copied or compressed: a stream, or a string or bytes that are there already. A string is text, not a path. */
 export type ByteSource = Reader | Chunk
 
 /** How to copy. */

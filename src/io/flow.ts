@@ -26,8 +26,11 @@ export interface StreamStats {
   readonly writers: number
 }
 
+/** @internal It hears all that a channel tells. The class itself cannot say so: those methods are not in its declaration. */
+export type Hearing<F extends Receiver = Flow> = F
+
 /** A stream without its words. */
-export class Flow extends Inflow implements Receiver {
+export class Flow extends Inflow {
   private writers: Line<Sending> | null = null
   private closers: Line<BaseOp<void>> | null = null
   private outflow = OPEN

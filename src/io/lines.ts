@@ -63,7 +63,8 @@ function allLines(from: string | Reader, name: string): Lines {
 
 /** Runs a loop over a file, which is open meanwhile, or a stream. */
 function* reading<T>(from: string | Reader, body: (reader: Reader) => Routine<T>): Routine<T> {
-  return typeof from === 'string' ? yield* withFile(from, 'r', body) : yield* body(from)
+  if (typeof from !== 'string') return yield* body(from)
+  return yield* withFile(from, 'r', body, undefined, `readLines(${from})`)
 }
 
 function* collect(reader: Reader): Routine<string[]> {
@@ -109,7 +110,7 @@ class LineSource implements Source<string> {
 
   /** Several may ask for the first line at once, and somebody may have left meanwhile. */
   private *open(): Routine<void> {
-    const file = yield* new OpenCall(this.path, 'r', 0)
+    const file = yield* new OpenCall(this.path, 'r', 0, `readLines(${this.path})`)
     if (this.file === null && !this.isOver) this.file = file
     else file.destroy()
   }

@@ -21,6 +21,7 @@ import { IOError, ioError } from './errors.js'
 import { Server } from './server.js'
 import {
   checkFlag,
+  checkNoPort,
   checkSocketOptions,
   type SocketOptions,
   socketSettings,
@@ -224,6 +225,7 @@ const OPTIONS = [
 export function listen(options: ListenOptions & { tls: TlsServerOptions }): Op<TlsServer>
 export function listen(options?: ListenOptions): Op<Server>
 export function listen(options: ListenOptions = {}): Op<Server> {
+  checkNoPort(options, 'listen')
   checkOptions(options, OPTIONS, 'listen()')
   checkSocketOptions(options, 0, 'listen()')
   const { path, backlog, maxConnections, mode, removeStale, reusePort } = options

@@ -24,9 +24,9 @@ export type FileFlags = 'r' | 'r+' | 'w' | 'w+' | 'wx' | 'wx+' | 'a' | 'a+' | 'a
 const FLAGS = ['r', 'r+', 'w', 'w+', 'wx', 'wx+', 'a', 'a+', 'ax', 'ax+']
 
 export class OpenCall extends FileCall<File> {
-  constructor(path: string, flags: string, mode: number) {
+  constructor(path: string, flags: string, mode: number, what = `openFile(${path})`) {
     const opening = new Opening(path, flags)
-    super(`openFile(${path})`, (done) => opening.start(mode, done), {
+    super(what, (done) => opening.start(mode, done), {
       discard: (file) => file.destroy(),
       hurry: () => opening.hurry(),
     })
@@ -115,14 +115,15 @@ export function openFile(path: string | URL, flags: FileFlags = 'r', last: unkno
   return repeatable(`openFile(${where})`, () => withFile(where, flags, last as (file: File) => unknown))
 }
 
-/** A file for as long as a body runs. What has to be done to close it is done, even if the fiber is forced to end (S19). */
+/** A file for as long as a body runs; `what` is what its user called. What has to be done to close it is done, even if the fiber is forced to end (S19). */
 export function* withFile<T>(
   path: string,
   flags: string,
   body: (file: File) => Op<T> | T,
   mode = 0o666,
+  what?: string,
 ): Routine<T> {
-  const file = yield* new OpenCall(path, flags, mode)
+  const file = yield* new OpenCall(path, flags, mode, what)
   try {
     return (yield* ensure(
       () => body(file) as any,

@@ -31,12 +31,21 @@ export function whereOf({ host = '', port = 0, path }: Place): string {
   return path ?? `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
+/** What people write who know `net.connect(8080)`. */
+export function checkNoPort(options: unknown, what: string): void {
+  if (typeof options !== 'number') return
+  throw new BadArgument(`${what}() needs an object of options: ${what}({ port: ${options} })`)
+}
+
 export function checkSocketOptions(
   { host, port, path, noDelay, keepAlive }: SocketOptions & Place,
   leastPort: number,
   where: string,
 ): void {
   checkText(host, `the host of ${where}`)
+  if (host?.includes('/')) {
+    throw new BadArgument(`the host of ${where} must be a name or an address and no URL, got ${show(host)}`)
+  }
   checkText(path, `the path of ${where}`)
   checkLength(path, `the path of ${where}`)
   if (path !== undefined && (port !== undefined || host !== undefined)) {

@@ -20,7 +20,8 @@ import { Process, type ProcessEnd } from './process.js'
 
 /** How `spawnProcess` is to run a process. */
 export interface SpawnProcessOptions extends ProcessOptions {
-  /** Its standard input, output and errors, or one word for all three; default 'pipe': streams for us. */
+  /** Its standard input, output and errors, or one word for all three; default 'pipe': streams for us. A pipe that
+   * nobody reads fills up, and then the process waits: what you do not read is better 'inherit' or 'ignore'. */
   stdio?: Stdio | readonly [stdin: Stdio, stdout: Stdio, stderr: Stdio]
 }
 

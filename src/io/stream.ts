@@ -85,7 +85,8 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
     return new ReadExactly(this, checkCount(count, 0, what))
   }
 
-  /** Everything up to the delimiter, which is included; `undefined` at the end. At most 1 MiB unless `limit` says otherwise. */
+  /** Everything up to the delimiter, which is included; `undefined` at the end, and `UnexpectedEnd` if something stands before the
+   * end without it, which then stays where it is. At most 1 MiB unless `limit` says otherwise. */
   readUntil(delimiter: Chunk, options: LimitOptions = {}): Op<Buffer | undefined> {
     checkChunks([delimiter], this, 'readUntil')
     if (delimiter.length === 0)
@@ -94,7 +95,7 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
     return new ReadUntil(this, bytes, limitOf(options, LINE_LIMIT, `${this.name}.readUntil()`))
   }
 
-  /** The next line without its end (`\n` or `\r\n`); `undefined` when there are no more. At most 1 MiB unless `limit`
+  /** The next line without its end (`\n` or `\r\n`), also a last one that has none; `undefined` when there are no more. At most 1 MiB unless `limit`
    * says otherwise. */
   gets(options?: LimitOptions): Op<string | undefined> {
     if (options !== undefined) return new Gets(this, limitOf(options, LINE_LIMIT, `${this.name}.gets()`))

@@ -52,13 +52,17 @@ export function readFile(
 export function readFile(path: string | URL, options?: ReadFileOptions & { encoding?: never }): Op<Buffer>
 export function readFile(path: string | URL, options: ReadFileOptions = {}): Op<string | Buffer> {
   const where = checkPath(path, 'readFile()')
+  if (typeof options === 'string') {
+    throw new BadArgument(`readFile() needs an object of options: { encoding: ${show(options)} }`)
+  }
   const { encoding, limit } = checkOptions(options, ['encoding', 'limit'], 'readFile()')
   if (encoding !== undefined && !Buffer.isEncoding(encoding)) {
     throw new BadArgument(`readFile() knows no encoding ${show(encoding)}`)
   }
   if (limit !== undefined) limitOf({ limit }, READ_LIMIT, 'readFile()')
-  return repeatable(`readFile(${where})`, function* () {
-    const bytes = yield* withFile(where, 'r', (file) => contents(file, limit))
+  const what = `readFile(${where})`
+  return repeatable(what, function* () {
+    const bytes = yield* withFile(where, 'r', (file) => contents(file, limit), undefined, what)
     return encoding === undefined ? bytes : bytes.toString(encoding)
   })
 }
@@ -112,10 +116,10 @@ export function writeFile(path: string | URL, data: Chunk, options: WriteFileOpt
   }
   if (mode !== undefined) checkMode(mode, 'writeFile()')
   checkData(data, 'writeFile()')
-  if (!atomic)
-    return repeatable(`writeFile(${where})`, () => withFile(where, flag, (file) => file.write(data), mode))
+  const what = `writeFile(${where})`
+  if (!atomic) return repeatable(what, () => withFile(where, flag, (file) => file.write(data), mode, what))
   if (flag !== 'w') throw new BadArgument(`writeFile() cannot be atomic with the flag '${flag}'`)
-  return repeatable(`writeFile(${where})`, () => replace(where, data, mode))
+  return repeatable(what, () => replace(where, data, mode))
 }
 const WRITING = ['w', 'wx', 'a', 'ax']
 
@@ -134,7 +138,8 @@ export function appendFile(path: string | URL, data: Chunk, options: { mode?: nu
   const { mode } = checkOptions(options, ['mode'], 'appendFile()')
   if (mode !== undefined) checkMode(mode, 'appendFile()')
   checkData(data, 'appendFile()')
-  return repeatable(`appendFile(${where})`, () => withFile(where, 'a', (file) => file.write(data), mode))
+  const what = `appendFile(${where})`
+  return repeatable(what, () => withFile(where, 'a', (file) => file.write(data), mode, what))
 }
 
 function checkData(data: unknown, where: string): void {
@@ -152,7 +157,7 @@ function* replace(path: string, data: Chunk, mode?: number): Routine<void> {
     function* () {
       const permissions = mode ?? (yield* permissionsOf(path))
       isDraft = true
-      yield* withFile(draft, 'wx', (file) => writeWhole(file, data), permissions)
+      yield* withFile(draft, 'wx', (file) => writeWhole(file, data), permissions, `writeFile(${path})`)
       if (permissions !== undefined)
         yield* pathCall('writeFile', path, (done) => chmod(draft, permissions, done))
       yield* pathCall('writeFile', path, (done) => rename(draft, path, done))

@@ -193,6 +193,11 @@ function zip<O extends object>(
   const where = `${verb}()`
   checkSource(src, where)
   const [second, third] = rest
+  if (typeof second === 'string' || second instanceof Uint8Array) {
+    throw new BadArgument(
+      `${where} needs a stream to write to, or options, got ${show(second)}. For a file: openFile(path, 'w', (file) => ${verb}(source, file))`,
+    )
+  }
   const dst = isTarget(second) ? second : undefined
   const given = (dst === undefined && second !== undefined ? second : third) as O | undefined
   if (dst === undefined && second !== undefined && third !== undefined) {

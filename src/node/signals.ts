@@ -84,7 +84,7 @@ export function isEchoing(signal: string): boolean {
   return lineOf(signal).isEcho()
 }
 
-/** S64: someone waits for a signal, so the process must not end. To Node itself a listener is no reason to go on. */
+/** @internal S64: someone waits for a signal, so the process must not end. To Node itself a listener is no reason to go on. */
 export function holdFor({ runtime }: Pick<Fiber, 'runtime'>, held: boolean): void {
   runtime.external += held ? 1 : -1
   if (held) runtime.hold()

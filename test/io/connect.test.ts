@@ -134,7 +134,9 @@ describe('connect', () => {
     }))
 
   test('refuses what it cannot mean, by name', () => {
-    const cases: [object, RegExp][] = [
+    const cases: [unknown, RegExp][] = [
+      [8080, /connect\(\) needs an object of options: connect\(\{ port: 8080 \}\)/],
+      [{ port: 80, host: 'http://x' }, /the host of connect\(\) must be a name or an address and no URL/],
       [{}, /connect\(\) needs a port, or the path of a Unix socket/],
       [{ port: 0 }, /the port of connect\(\) must be a whole number from 1 to 65535, got 0/],
       [{ port: '80' }, /the port of connect\(\) must be a whole number from 1 to 65535, got "80"/],

@@ -406,12 +406,12 @@ describe('what goes wrong with a file', () => {
         [openFile(folder, 'w'), 'EISDIR', 'openFile'],
         [openFile(join(path, 'below')), 'ENOTDIR', 'openFile'],
         [openFile(path, 'wx'), 'EEXIST', 'openFile'],
-        [readFile(join(folder, 'none')), 'ENOENT', 'openFile'],
-        [readFile(folder), 'EISDIR', 'openFile'],
-        [writeFile(folder, 'x'), 'EISDIR', 'openFile'],
-        [writeFile(join(folder, 'none', 'x'), 'x', { atomic: true }), 'ENOENT', 'openFile'],
-        [appendFile(folder, 'x'), 'EISDIR', 'openFile'],
-        [readLines(join(folder, 'none')), 'ENOENT', 'openFile'],
+        [readFile(join(folder, 'none')), 'ENOENT', 'readFile'],
+        [readFile(folder), 'EISDIR', 'readFile'],
+        [writeFile(folder, 'x'), 'EISDIR', 'writeFile'],
+        [writeFile(join(folder, 'none', 'x'), 'x', { atomic: true }), 'ENOENT', 'writeFile'],
+        [appendFile(folder, 'x'), 'EISDIR', 'appendFile'],
+        [readLines(join(folder, 'none')), 'ENOENT', 'readLines'],
       ]
       const before = descriptors()
       for (const [op, code, what] of cases) {
@@ -541,7 +541,7 @@ describe('what goes wrong with a file', () => {
       [() => openFile('x', 'r', -1), /permissions from 0 to 0o7777, got -1/],
       [() => openFile('x', 'r', 'body' as any), /openFile\(\) needs a function\*/],
       [() => readFile('x', { encodign: 'utf8' } as any), /no option "encodign"/],
-      [() => readFile('x', 'utf8' as any), /needs an object of options/],
+      [() => readFile('x', 'utf8' as any), /needs an object of options: \{ encoding: "utf8" \}/],
       [() => readFile('x', { encoding: 'utf9' as any }), /no encoding "utf9"/],
       [() => readFile('x', { limit: 0 }), /limit of readFile\(\)/],
       [() => writeFile('x', 5 as any), /needs a string or bytes/],

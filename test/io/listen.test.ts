@@ -99,7 +99,8 @@ describe('listen', () => {
     }))
 
   test('refuses what it cannot mean, by name', () => {
-    const cases: [object, RegExp][] = [
+    const cases: [unknown, RegExp][] = [
+      [8080, /listen\(\) needs an object of options: listen\(\{ port: 8080 \}\)/],
       [{ port: -1 }, /the port of listen\(\) must be a whole number from 0 to 65535, got -1/],
       [{ port: 80, path: '/x' }, /either a path or a host and port/],
       [{ backlog: 0 }, /the backlog of listen\(\) must be a whole number from 1 up, got 0/],

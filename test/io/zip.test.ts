@@ -354,7 +354,11 @@ describe('compression: what is wrong', () => {
       /gzip\(\) has no option "nam"; there are: level, name/,
     ],
     ['an option of another', () => deflate('', { name: 'x' } as any), /deflate\(\) has no option "name"/],
-    ['a target that is none', () => gunzip('', 'target' as any), /needs an object of options, got "target"/],
+    [
+      'a target that is none',
+      () => gunzip('', 'target' as any),
+      /^gunzip\(\) needs a stream to write to, or options, got "target". For a file: openFile/,
+    ],
     [
       'a target that is none, with options',
       () => gunzip('', {} as any, { limit: 5 }),
