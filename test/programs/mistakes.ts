@@ -21,7 +21,7 @@ import {
   trap,
   until,
 } from 'polyphony'
-import { brotli, connect, exec, fromNode, gunzip, spawnProcess, udp } from 'polyphony/io'
+import { brotli, connect, exec, fromNode, gunzip, openFile, pipe, spawnProcess, udp } from 'polyphony/io'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
 const mistakes: (() => Op<unknown> | unknown)[] = [
@@ -173,6 +173,17 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => fromNode(Readable.from(['an object'])),
   () => connect({ port: 443, alpn: ['h2'] }),
   () => connect({ port: 443, tls: { servername: '127.0.0.1' } }),
+  () => openFile('/no/such/file'),
+  () => openFile('/'),
+  () => openFile('/dev/null', 'w', (file) => file.gets()),
+  () => openFile('notes.txt', 'rw' as 'r'),
+  () => openFile('/dev/full', 'w', (file) => file.write('x')),
+  () => openFile('/dev/zero', 'r', (file) => file.seek(0)),
+  function* writesAfterTheClose() {
+    const stream = pipe()
+    yield* stream.close()
+    yield* stream.write('x')
+  },
   () => gunzip('this is no gzip'),
   () => brotli('', { quality: 12 }),
   () => trap('KILL', () => {}),
