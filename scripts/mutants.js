@@ -3295,7 +3295,12 @@ export const mutants = [
       'return stream',
     ],
     ['io/nodechannel', 'one that never tells its close is waited for', ' || this.isSilent', ''],
-    ['io/nodechannel', 'a broken stream leaves its twin open', 'if (other !== stream) other?.destroy()', ''],
+    [
+      'io/nodechannel',
+      'a broken stream leaves its twin open',
+      'if (other !== stream) other?.destroy()',
+      'void other',
+    ],
     ['io/fromnode', 'a stream of objects passes', 'if (readable?.readableObjectMode === true ||', 'if ('],
   ),
   // ---- files, lines, standard output
