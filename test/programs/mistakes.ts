@@ -20,7 +20,7 @@ import {
   trap,
   until,
 } from 'polyphony'
-import { brotli, connect, gunzip, udp } from 'polyphony/io'
+import { brotli, connect, exec, gunzip, gzip, listen, readFile, spawnProcess, udp } from 'polyphony/io'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
 const mistakes: (() => Op<unknown> | unknown)[] = [
@@ -165,6 +165,17 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => connect({ port: 443, tls: { servername: '127.0.0.1' } }),
   () => gunzip('this is no gzip'),
   () => brotli('', { quality: 12 }),
+  () => listen(8080 as any),
+  () => connect({ host: 'http://localhost', port: 80 }),
+  () => readFile('notes.txt', 'utf8' as any),
+  () => gzip('data', 'out.gz' as any),
+  () => exec('git log'),
+  () => exec('git', 'log' as any),
+  () => exec('git', ['log'], { cwd: '/no/such' }),
+  function* readsWhatIsIgnored() {
+    const cat = yield* spawnProcess('cat', [], { stdio: 'ignore' })
+    yield* cat.stdout.gets()
+  },
   () => trap('KILL', () => {}),
   () => trap('USR1', () => {}),
   () => trap('INTERRUPT', () => {}),
