@@ -92,6 +92,19 @@ const runs: Run[] = [
       '[ada] ada: anybody?',
     ],
   },
+  {
+    name: 'watch-process',
+    typed: [{ seen: 'worker 3: at work\n', write: '\n' }],
+    printed: [
+      'Press return to stop this program',
+      'worker 1: at work',
+      'crashed: watchProcess(sh) was ended by SIGKILL',
+      'worker 2: at work',
+      'crashed: watchProcess(sh) was ended by SIGKILL',
+      'worker 3: at work',
+      'worker 3: goodbye',
+    ],
+  },
   { name: 'await-all', printed: ['[ 0, 10, 20 ]'] },
   { name: 'select', printed: ['paris was first: a reply from paris'] },
   {

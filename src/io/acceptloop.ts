@@ -47,6 +47,8 @@ export function* acceptLoop(server: Server, body: Handler, onError: Handler | un
     addCleanup(fiber, function* () {
       try {
         yield* socket.close()
+      } catch (error) {
+        if (!socket.isLostBy(error)) throw error
       } finally {
         socket.destroy()
         server.open--

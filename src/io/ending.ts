@@ -1,4 +1,4 @@
-// How a process is ended (I13): it is asked with SIGTERM, and killed when its grace is over, or when its fiber has no more
+// How a process is ended (S77): it is asked with SIGTERM, and killed when its grace is over, or when its fiber has no more
 // time. Afterwards it is gone, nothing of it is left, and its streams are closed.
 
 import { Fiber, moveOnAfter, type Op, type Routine } from '../core/index.js'

@@ -98,8 +98,12 @@ export class Flow extends Inflow {
   trySend(chunks: readonly Chunk[], what: string): boolean {
     if (this.phase !== LIVE || this.error !== null || this.outflow !== OPEN) return false
     const copies = chunks.map((chunk) => (typeof chunk === 'string' ? chunk : copyOf(chunk as Buffer)))
-    this.send(copies, what)
-    return true
+    try {
+      this.send(copies, what)
+      return true
+    } catch {
+      return false // whoever writes and waits is told why
+    }
   }
 
   /** @internal Hands the last chunks over, and the end. Whether all is sent already. */

@@ -6,14 +6,14 @@
 //   chunks   [ 'tea\ncaf\xc3' ][ '\xa9 au l' ][ 'ait\nmilk\n' ]
 //                \___ searched: no end of line ___/  the line ends here, 'milk\n' stays
 //
-// Where lines are short, many are decoded at once: a window of whole lines, all in the first chunk. Lines are cut from its
-// text, and the bytes follow when somebody wants to know (`catchUp`).
+// Where lines are short, many become text at once: a window of whole lines, all in the first chunk. Lines are cut from it,
+// and the bytes follow when somebody wants to know (`catchUp`). Lines that are not plain ASCII are decoded one by one.
 
-import { isAscii } from 'node:buffer'
+import { WideFinder } from './wide.js'
 
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
-/** So many bytes are decoded at once. A line that is kept keeps the text that it was cut from: that is why not more. */
+/** So many bytes become text at once. A line that is kept keeps the text that it was cut from: that is why not more. */
 export const WINDOW = 8192
 /** From so many chunks on, small ones are put together: one for each byte of a slow sender would take too much. */
 const CROWD = 1024
@@ -35,14 +35,12 @@ export class Intake {
   /** Gets chunks that were used up, and that nobody has a view of: their memory can serve again. */
   recycle: ((chunk: Buffer) => void) | null = null
 
-  /** The window: text of whole lines, whose bytes begin at `from`; the lines before `at` have been taken. */
+  /** The window: whole lines, whose bytes begin at `from`, one character for each byte; those before `at` have been taken. */
   private text = ''
   private at = 0
-  /** How many bytes it was made of. As many as its characters: each byte is one. */
-  private span = 0
-  /** The chunk that was looked at last, and how its text is made: it is quicker where each byte is a character. */
-  private known: Buffer | null = null
-  private encoding: 'latin1' | 'utf8' = 'utf8'
+  /** Where in it the next character is that takes more than one byte: its line has to be decoded. */
+  private wide = Infinity
+  private wides: WideFinder | null = null
 
   /** How many bytes are here. */
   get size(): number {
@@ -98,7 +96,20 @@ export class Intake {
     const { text, at } = this
     const end = text.indexOf('\n', at)
     this.at = end + 1
-    return text.slice(at, end > at && text.charCodeAt(end - 1) === CARRIAGE_RETURN ? end - 1 : end)
+    const stop = end > at && text.charCodeAt(end - 1) === CARRIAGE_RETURN ? end - 1 : end
+    return this.wide < end ? this.wideLine(at, stop) : text.slice(at, stop)
+  }
+
+  private wideLine(at: number, end: number): string {
+    const { from } = this
+    this.findWide(end)
+    return (this.chunks[0] as Buffer).toString('utf8', from + at, from + end)
+  }
+
+  private findWide(at: number): void {
+    const { from } = this
+    this.wides ??= new WideFinder()
+    this.wide = this.wides.find(this.chunks[0] as Buffer, from + at, from + this.text.length) - from
   }
 
   /** The next line without its `\n` or `\r\n`; undefined if none is whole, or it is longer than `limit` bytes. */
@@ -132,7 +143,7 @@ export class Intake {
     for (; this.soughtIn < chunks.length; this.soughtIn++) {
       const chunk = chunks[this.soughtIn] as Buffer
       const start = this.soughtIn === 0 ? this.from : 0
-      const seam = before === 0 ? -1 : this.findAcross(this.soughtIn, delimiter)
+      const seam = before === 0 || delimiter.length === 1 ? -1 : this.findAcross(this.soughtIn, delimiter)
       if (seam >= 0) return before + seam
       const at = chunk.indexOf(delimiter, start)
       if (at >= 0) return before + at - start + delimiter.length
@@ -144,15 +155,16 @@ export class Intake {
   /** Where in this chunk a delimiter ends that began before it; -1 if none did. */
   private findAcross(index: number, delimiter: Buffer): number {
     const reach = delimiter.length - 1
-    let tail = Buffer.alloc(0)
-    for (let i = index - 1; i >= 0 && tail.length < reach; i--) {
+    const parts = [(this.chunks[index] as Buffer).subarray(0, reach)]
+    let tail = 0
+    for (let i = index - 1; i >= 0 && tail < reach; i--) {
       const chunk = this.chunks[i] as Buffer
-      const start = Math.max(i === 0 ? this.from : 0, chunk.length - (reach - tail.length))
-      tail = Buffer.concat([chunk.subarray(start), tail])
+      const part = chunk.subarray(Math.max(i === 0 ? this.from : 0, chunk.length - (reach - tail)))
+      tail += part.length
+      parts.unshift(part)
     }
-    const head = (this.chunks[index] as Buffer).subarray(0, reach)
-    const at = Buffer.concat([tail, head]).indexOf(delimiter)
-    return at < 0 ? -1 : at + delimiter.length - tail.length
+    const at = Buffer.concat(parts).indexOf(delimiter)
+    return at < 0 ? -1 : at + delimiter.length - tail
   }
 
   /** Opens the next window. False: there is no end of line near. */
@@ -162,32 +174,17 @@ export class Intake {
     if (first === undefined || this.searched > 0) return false
     const end = first.lastIndexOf(LINE_FEED, this.from + WINDOW - 1) + 1
     if (end <= this.from) return false
-    if (first !== this.known) {
-      this.known = first
-      this.encoding = isAscii(first) ? 'latin1' : 'utf8'
-    }
-    this.text = first.toString(this.encoding, this.from, end)
-    this.span = end - this.from
+    this.text = first.toString('latin1', this.from, end)
+    this.findWide(0)
     return true
   }
 
   /** Closes the window: the bytes of the lines that were taken from it are gone. */
   private catchUp(): void {
-    const { text, at, span } = this
+    const { at } = this
     this.text = ''
     this.at = 0
-    if (at === text.length) this.drop(span)
-    else if (text.length === span) this.drop(at)
-    else this.drop(this.lengthOf(text.slice(0, at)))
-  }
-
-  /** How many bytes lines of the first chunk had, of which this is the text. */
-  private lengthOf(lines: string): number {
-    let end = this.from
-    for (let i = lines.indexOf('\n'); i >= 0; i = lines.indexOf('\n', i + 1)) {
-      end = (this.chunks[0] as Buffer).indexOf(LINE_FEED, end) + 1
-    }
-    return end - this.from
+    this.drop(at)
   }
 
   /** Takes the line that ends at `end` of the chunk being searched. */
@@ -198,8 +195,11 @@ export class Intake {
     this.soughtIn = Math.max(0, this.soughtIn - this.searched)
     this.searched = 0
     if (before === null) {
-      this.drop(end + 1 - from)
-      return text(last, from, end)
+      try {
+        return text(last, from, end) // may fail: it can be longer than the longest string. Then it is lost, and nothing else
+      } finally {
+        this.drop(end + 1 - from)
+      }
     }
     before[0] = (before[0] as Buffer).subarray(from)
     const bytes = Buffer.concat([...before, last.subarray(0, end)])
@@ -241,7 +241,7 @@ export class Intake {
   private done(chunk: Buffer): void {
     if (this.recycle !== null && !this.isShared) this.recycle(chunk)
     this.isShared = false
-    this.known = null
+    this.wides?.close()
   }
 
   /** Makes one chunk of the later half. Each byte is moved a few times at the most, however many come. */

@@ -190,7 +190,11 @@ export class NodeChannel extends BaseChannel {
     if (writable === null || writable.writableFinished || writable.destroyed || writable.errored)
       this.destroy()
     else if (writable.writableEnded) writable.once('finish', () => this.destroy())
-    else writable.end(() => this.destroy())
+    else {
+      writable.end((error?: Error | null) => {
+        if (error == null) this.destroy() // else Node does it, and says why
+      })
+    }
   }
 
   destroy(): void {

@@ -35,7 +35,7 @@ export abstract class SendingChannel extends BaseChannel {
   private isFull = false
   /** It has kept an arena once: it gets memory of its own from then on. */
   private isSlow = false
-  private onSent: (() => void) | null = null
+  private onSent: ((error?: Error | null) => void) | null = null
 
   abstract readonly socket: Socket
   protected abstract drained(): void
@@ -124,10 +124,11 @@ export abstract class SendingChannel extends BaseChannel {
     lastView = arena
   }
 
-  /** For a write that somebody waits for. One function for all of them. */
-  private get sent(): () => void {
-    return (this.onSent ??= () => {
-      if (!this.isFull || this.waiting > 0 || this.socket.writableLength > 0) return
+  /** For a write that somebody waits for. One function for all of them. One that went wrong is told by what comes next: the
+   * error, or the close. */
+  private get sent(): (error?: Error | null) => void {
+    return (this.onSent ??= (error) => {
+      if (error || !this.isFull || this.waiting > 0 || this.socket.writableLength > 0) return
       this.isFull = false
       this.drained()
     })

@@ -71,7 +71,11 @@ export class SocketChannel extends SendingChannel {
     const { socket } = this
     this.flush()
     if (socket.writableFinished || socket.destroyed) this.destroy()
-    else socket.end(() => socket.destroy())
+    else {
+      socket.end((error?: Error | null) => {
+        if (!error) socket.destroy() // else Node does it, and says why
+      })
+    }
   }
 
   destroy(): void {

@@ -10,8 +10,10 @@ export function endQuietly(cause: object, code: number): void {
 }
 
 /** The exit code of an error that needs no words; undefined if there is something to be said. */
-export function quietCode(error: unknown): number | undefined {
-  if (suppressedErrors(error).some((other) => quietCode(other) === undefined)) return undefined
+export function quietCode(error: unknown, told = new Set<unknown>()): number | undefined {
+  told.add(error) // errors may suppress each other
+  const others = suppressedErrors(error).filter((other) => !told.has(other))
+  if (others.some((other) => quietCode(other, told) === undefined)) return undefined
   const seen = new Set<unknown>()
   for (let cause = error; cause instanceof Error && !seen.has(cause); cause = cause.cause) {
     const code = codes.get(cause)

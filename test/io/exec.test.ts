@@ -301,7 +301,7 @@ describe('a process that fails', () => {
 })
 
 describe('a process whose fiber is stopped', () => {
-  it('I13 is asked to end, and the fiber waits for that', async () => {
+  it('S77 is asked to end, and the fiber waits for that', async () => {
     const place = mkdtempSync(join(tmpdir(), 'polyphony-'))
     try {
       await run(function* () {
@@ -322,7 +322,7 @@ describe('a process whose fiber is stopped', () => {
     }
   })
 
-  it('times out with moveOnAfter around it', () =>
+  it('S77 times out with moveOnAfter around it', () =>
     run(function* () {
       assert.equal(yield* moveOnAfter(20, () => exec('sleep', ['1000']), 'too slow'), 'too slow')
       assert.deepEqual(children(), [])
@@ -351,7 +351,7 @@ describe('a process whose fiber is stopped', () => {
     ['does not want to end', () => bounded(exec(...sh('trap "" TERM; exec sleep 1000')))],
   ]
   for (const [what, scenario] of scenarios) {
-    it(`leaves nothing behind, wherever it is stopped, when it ${what}`, async (t) => {
+    it(`S77 leaves nothing behind, wherever it is stopped, when it ${what}`, async (t) => {
       const before = descriptors()
       const check = () => assert.deepEqual([children(), descriptors()], [[], before])
       const stopped = await disturbedEverywhere(scenario, (fiber) => fiber.stop(), check)

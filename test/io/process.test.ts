@@ -87,7 +87,7 @@ describe('talking with a process', () => {
       assert.deepEqual([process.name, process.end], ['sh', undefined])
     }))
 
-  it('what it printed before its end can be read after it, however late', () =>
+  it('S77 what it printed before its end can be read after it, however late', () =>
     run(function* () {
       const process = yield* spawnProcess(...sh('echo out; echo err >&2'))
       yield* process.wait()
@@ -310,7 +310,7 @@ describe('the end of a process', () => {
     assert.equal(stdout, 'ended\nnothing is left to wait for\n')
   })
 
-  it('I13 close asks first, and waits', () =>
+  it('S77 close asks first, and waits', () =>
     run(function* () {
       const process = yield* spawnProcess(
         ...js(
@@ -325,7 +325,7 @@ describe('the end of a process', () => {
       assert.deepEqual(yield* closing, { status: null, signal: 'SIGKILL' })
     }))
 
-  it('close of one that ends when asked takes no longer than that', () =>
+  it('S77 close of one that ends when asked takes no longer than that', () =>
     run(function* () {
       const process = yield* spawnProcess(...polite)
       yield* process.stdout.gets()
@@ -335,7 +335,7 @@ describe('the end of a process', () => {
       assert.deepEqual(yield* process.close(), { status: null, signal: 'SIGTERM' })
     }))
 
-  it('I13 one that does not listen is killed when its grace is over, and not before', () =>
+  it('S77 one that does not listen is killed when its grace is over, and not before', () =>
     virtual(function* () {
       for (const [own, given, expected] of [
         [undefined, undefined, 5000],
@@ -351,7 +351,7 @@ describe('the end of a process', () => {
       }
     }))
 
-  it('whoever gives up waiting for the close kills it at once', () =>
+  it('S77 whoever gives up waiting for the close kills it at once', () =>
     virtual(function* () {
       const process = yield* spawnProcess(...deaf)
       yield* process.stdout.gets()
@@ -375,14 +375,14 @@ describe('whom a process belongs to', () => {
     return process
   }
 
-  it('to its fiber: it is ended when that is over', () =>
+  it('S77 to its fiber: it is ended when that is over', () =>
     run(function* () {
       const process = yield* spin(() => started())
       assert.equal(process.end?.signal, 'SIGTERM')
       assert.ok(!exists(process.pid))
     }))
 
-  it('to the innermost scope', () =>
+  it('S77 to the innermost scope', () =>
     run(function* () {
       let inside: Process | undefined
       const outside = yield* started()
@@ -531,7 +531,7 @@ describe('whom a process belongs to', () => {
     ['a process that does not', deaf],
     ['no such process', ['no-such-program', []]],
   ] as [string, [string, string[]]][]) {
-    it(`leaves nothing behind, wherever its fiber is stopped: ${what}`, async (t) => {
+    it(`S77 leaves nothing behind, wherever its fiber is stopped: ${what}`, async (t) => {
       const before = descriptors()
       function* scenario(): Routine<void> {
         const process = yield* spawnProcess(...program)
@@ -603,7 +603,7 @@ describe('a process that cannot be started', () => {
 })
 
 describe('watching a process', () => {
-  it('I13 waits for its end, and says how it ended', () =>
+  it('S77 waits for its end, and says how it ended', () =>
     run(function* () {
       assert.deepEqual(yield* watchProcess('true'), { status: 0, signal: null })
       assert.deepEqual(yield* watchProcess(...sh('exit 9')), { status: 9, signal: null })
@@ -628,7 +628,7 @@ describe('watching a process', () => {
     assert.deepEqual([result.stdout, result.stderr], ['out\n', 'err\n'])
   })
 
-  it('I13 a fiber that is stopped ends it', () =>
+  it('S77 a fiber that is stopped ends it', () =>
     run(function* () {
       const fiber = spin(() => watchProcess('sleep', ['1000']))
       while (children().length === 0) yield* snooze()
@@ -636,7 +636,7 @@ describe('watching a process', () => {
       assert.deepEqual(children(), [])
     }))
 
-  it('I13 S42 under supervise it is a process that is started again', () =>
+  it('S77 S42 under supervise it is a process that is started again', () =>
     run(function* () {
       const pids = new Set<string>()
       const supervisor = spin(() =>

@@ -1,9 +1,10 @@
 // What sockets do with what is written: order, coalescing, room, and whose the bytes are. Real sockets on loopback.
 import assert from 'node:assert/strict'
-import { createServer, type Socket } from 'node:net'
+import { createServer, connect as netConnect, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
-import { Fiber, type Routine, run, snooze, spin, until } from 'polyphony'
-import { connect, listen, type Stream } from 'polyphony/io'
+import { Fiber, type Op, type Routine, run, snooze, spin, until } from 'polyphony'
+import { connect, fromNode, listen, type Stream } from 'polyphony/io'
+import { real } from './real.js'
 
 /** A connection: ours, and the bare other side, which reads nothing until it is told to. */
 function* pairOf(body: (ours: Stream, theirs: Socket) => Routine<void>): Routine<void> {
@@ -173,4 +174,66 @@ describe('what a socket sends', () => {
       yield* Fiber.await(...clients)
       yield* server.close()
     }))
+
+  const ways: Record<string, (stream: Stream) => Op<void>> = {
+    write: (stream) => stream.write(Buffer.alloc(MUCH)),
+    end: (stream) => stream.end(Buffer.alloc(MUCH)),
+    *close(stream) {
+      stream.tryWrite(Buffer.alloc(MUCH))
+      yield* stream.close()
+    },
+  }
+  for (const [what, send] of Object.entries(ways)) {
+    it(`${what} whose bytes were not taken before the other side hung up throws, and says why`, () =>
+      real(() =>
+        pairOf(function* (ours, theirs) {
+          const sender = spin({ link: false }, () => send(ours))
+          yield* until(new Promise((done) => setImmediate(done)))
+          theirs.resetAndDestroy()
+          yield* assertReset(sender, `${ours.name}.${what}() failed`)
+        }),
+      ))
+
+    it(`${what} to a socket of Node whose bytes were not taken before the other side hung up throws, and says why`, () =>
+      real(() =>
+        pairOf(function* (_, theirs) {
+          const { port } = theirs.address() as { port: number }
+          const server = theirs as Socket & { server: NodeJS.EventEmitter }
+          const accepted = new Promise<Socket>((resolve) => server.server.once('connection', resolve))
+          const node = netConnect({ port, host: '127.0.0.1' })
+          const far = yield* until(accepted)
+          const ours = fromNode(node)
+          const sender = spin({ link: false }, () => send(ours))
+          yield* until(new Promise((done) => setImmediate(done)))
+          far.on('error', () => {}).resetAndDestroy()
+          yield* assertReset(sender, `${ours.name}.${what}() failed`)
+          ours.destroy()
+        }),
+      ))
+  }
+
+  it('that a client hangs up before all was sent to it is no error of an acceptLoop', () =>
+    real(function* (reports) {
+      const server = yield* listen({ host: '127.0.0.1' })
+      const loop = spin(() => server.acceptLoop((socket) => void socket.tryWrite(Buffer.alloc(MUCH))))
+      const client = netConnect({ port: server.port, host: '127.0.0.1' }).pause()
+      yield* until(new Promise((done) => client.once('connect', done)))
+      while (server.stats().open === 0) yield* until(new Promise((done) => setImmediate(done)))
+      client.resetAndDestroy()
+      while (server.stats().open > 0) yield* until(new Promise((done) => setImmediate(done)))
+      yield* server.close()
+      yield* loop
+      assert.deepEqual(reports, [])
+    }))
 })
+
+/** More than the system takes. */
+const MUCH = 20_000_000
+
+function* assertReset(sender: Fiber, what: string): Routine<void> {
+  yield* sender.join()
+  const { type, error } = sender.outcome as { type: string; error?: Error & { code?: string } }
+  assert.equal(type, 'error')
+  assert.match(String(error?.code), /^(ECONNRESET|EPIPE)$/)
+  assert.ok(error?.message.startsWith(what), error?.message)
+}

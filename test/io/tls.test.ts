@@ -4,7 +4,18 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
-import { all, allSettled, BadArgument, Fiber, type Op, type Routine, spin, suspend, until } from 'polyphony'
+import {
+  all,
+  allSettled,
+  BadArgument,
+  Fiber,
+  type Op,
+  type Routine,
+  sleep,
+  spin,
+  suspend,
+  until,
+} from 'polyphony'
 import { connect, IOError, listen, type TlsContext, TlsServer, TlsSocket } from 'polyphony/io'
 import { contextOf } from '#io/tlsoptions'
 import { thrownBy } from '../helpers.js'
@@ -277,6 +288,34 @@ describe('certificates by name (SNI)', () => {
         assert.equal(server.stats().handshakes.underway, 0)
       }))
   }
+
+  it('close waits for a body that cleans up', () =>
+    clean(function* () {
+      const log: string[] = []
+      const server = yield* serving(
+        {
+          ...local,
+          *sni() {
+            log.push('looking')
+            try {
+              return yield* suspend<undefined>()
+            } finally {
+              yield* sleep(100)
+              log.push('cleaned up')
+            }
+          },
+        },
+        echo,
+      )
+      const client = spin(() =>
+        thrownBy(connect({ host, port: server.port, tls: { ca, servername: 'localhost' } })),
+      )
+      yield* eventually(() => log.length === 1)
+      yield* server.close()
+      log.push('closed')
+      assert.deepEqual(log, ['looking', 'cleaned up', 'closed'])
+      yield* client
+    }))
 
   it('the same answer is not parsed again', () => {
     const options = pair('a')

@@ -1,6 +1,7 @@
 // Makes the mistakes that the guides warn of, one after another, and prints what people read then:
 // errors to stdout, reports to stderr. test/docs.test.ts compares it with the sentences in docs/guides.
 
+import { Readable } from 'node:stream'
 import {
   all,
   awaitSignal,
@@ -20,7 +21,18 @@ import {
   trap,
   until,
 } from 'polyphony'
-import { brotli, connect, exec, gunzip, gzip, listen, readFile, spawnProcess, udp } from 'polyphony/io'
+import {
+  brotli,
+  connect,
+  exec,
+  fromNode,
+  gunzip,
+  gzip,
+  listen,
+  readFile,
+  spawnProcess,
+  udp,
+} from 'polyphony/io'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
 const mistakes: (() => Op<unknown> | unknown)[] = [
@@ -161,6 +173,15 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => new Semaphore(0),
   () => new Queue({ size: 5 } as any),
   () => udp({ port: 70_000 }),
+  () => exec('ls -l'),
+  () => exec('ls', { cwd: '/' } as never),
+  () => exec('ls', [], { cwd: '/no/such/place' }),
+  () => spawnProcess('ls', [], { shell: true } as object),
+  function* readsWhatIsNotPiped() {
+    const process = yield* spawnProcess('true', [], { stdio: 'inherit' })
+    yield* process.stdout.gets()
+  },
+  () => fromNode(Readable.from(['an object'])),
   () => connect({ port: 443, alpn: ['h2'] }),
   () => connect({ port: 443, tls: { servername: '127.0.0.1' } }),
   () => gunzip('this is no gzip'),
@@ -169,13 +190,6 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => connect({ host: 'http://localhost', port: 80 }),
   () => readFile('notes.txt', 'utf8' as any),
   () => gzip('data', 'out.gz' as any),
-  () => exec('git log'),
-  () => exec('git', 'log' as any),
-  () => exec('git', ['log'], { cwd: '/no/such' }),
-  function* readsWhatIsIgnored() {
-    const cat = yield* spawnProcess('cat', [], { stdio: 'ignore' })
-    yield* cat.stdout.gets()
-  },
   () => trap('KILL', () => {}),
   () => trap('USR1', () => {}),
   () => trap('INTERRUPT', () => {}),
