@@ -9,7 +9,7 @@
 //   combine/  all, allSettled, race, any, forEach, retry
 //   supervise/ children that are watched over: strategies, restarts, intensity
 //   node/     the backend on Node's event loop; main, run, exit codes, signals, reports
-//   io/       streams of bytes: standard input and output, files, sockets, processes ('polyphony/io')
+//   io/       streams over sockets, TLS, files, processes and memory; servers, UDP, compression ('polyphony/io')
 //   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
 //
 // Each room imports only from those above it in this list; testing imports core and view only.

@@ -21,7 +21,20 @@ import {
   trap,
   until,
 } from 'polyphony'
-import { brotli, connect, exec, fromNode, gunzip, openFile, pipe, spawnProcess, udp } from 'polyphony/io'
+import {
+  brotli,
+  connect,
+  exec,
+  fromNode,
+  gunzip,
+  gzip,
+  listen,
+  openFile,
+  pipe,
+  readFile,
+  spawnProcess,
+  udp,
+} from 'polyphony/io'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
 const mistakes: (() => Op<unknown> | unknown)[] = [
@@ -186,6 +199,10 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   },
   () => gunzip('this is no gzip'),
   () => brotli('', { quality: 12 }),
+  () => listen(8080 as any),
+  () => connect({ host: 'http://localhost', port: 80 }),
+  () => readFile('notes.txt', 'utf8' as any),
+  () => gzip('data', 'out.gz' as any),
   () => trap('KILL', () => {}),
   () => trap('USR1', () => {}),
   () => trap('INTERRUPT', () => {}),
