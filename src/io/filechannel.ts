@@ -13,7 +13,7 @@ import { StreamClosed } from './errors.js'
 
 /** How much is read at once: little at first, more once it is clear that much is wanted, for each read is a trip to a thread. */
 const LITTLE = 64 * 1024
-const MUCH = 512 * 1024
+const MUCH = 256 * 1024
 /** So many reads must come back full before. */
 const PATIENCE = 4
 

@@ -14,7 +14,7 @@ import { WideFinder } from './wide.js'
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 /** So many bytes become text at once. A line that is kept keeps the text that it was cut from: that is why not more. */
-export const WINDOW = 8192
+export const WINDOW = 4096
 /** From so many chunks on, small ones are put together: one for each byte of a slow sender would take too much. */
 const CROWD = 1024
 const SMALL = 1024

@@ -9,6 +9,7 @@ import {
   type Routine,
   repeatable,
   runReturned,
+  type Switchpoint,
 } from '../core/index.js'
 import { END, type Iterates, type Source } from '../sync/index.js'
 import type { File } from './file.js'
@@ -18,7 +19,10 @@ import { OpenCall, withFile } from './openfile.js'
 import { LINE_LIMIT, type LimitOptions, limitOf, type Reader } from './stream.js'
 
 /** The lines of something: `yield*` gives all of them, `each` and `forEach` take them one by one. */
-export interface Lines extends Op<string[]>, Iterates<string> {}
+export interface Lines extends Op<string[]>, Iterates<string> {
+  /** What `yield*` calls. The type says also that its items are strings, for `forEach`. */
+  [Symbol.iterator](): Iterator<Switchpoint & string, string[], unknown>
+}
 
 /**
  * Runs the body for each line of a file or a stream, until the end or until it returns `false`. A file is opened and closed; a stream
@@ -56,9 +60,8 @@ export function readLines(
 
 function allLines(from: string | Reader, name: string): Lines {
   const op = repeatable(`readLines(${name})`, () => reading(from, collect))
-  return Object.assign(op, {
-    iterate: () => (typeof from === 'string' ? new LineSource(from) : from.lines()),
-  })
+  const iterate = () => (typeof from === 'string' ? new LineSource(from) : from.lines())
+  return Object.assign(op, { iterate }) as Lines
 }
 
 /** Runs a loop over a file, which is open meanwhile, or a stream. */

@@ -683,7 +683,7 @@ describe('readLines', () => {
         },
         { concurrency: 7 },
       )
-      assert.deepEqual(found, lines)
+      assert.deepEqual(found satisfies string[], lines)
       let count = 0
       yield* each(readLines(path), () => ++count < 10)
       assert.equal(count, 10)

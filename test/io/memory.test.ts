@@ -13,6 +13,7 @@ import {
   sleep,
   snooze,
   spin,
+  tap,
   toAsyncIterable,
   until,
   use,
@@ -238,6 +239,23 @@ describe('streams in memory', () => {
       yield* client.write('hello\n')
       yield* until(other)
       assert.equal(yield* client.gets(), 'you said hello')
+    }))
+
+  it('S70 S71 a listener that writes while somebody is answered does not come before what is there', () =>
+    virtual(function* () {
+      const stream = pipe()
+      const readers = [spin(() => stream.readExactly(2)), spin(() => stream.read())]
+      yield* snooze()
+      let isDone = false
+      const untap = tap((event) => {
+        if (event !== 'schedule' || isDone) return
+        isDone = true
+        stream.tryWrite('cc')
+      })
+      yield* stream.write('aabb')
+      untap()
+      assert.deepEqual((yield* Fiber.await(...readers)).map(String), ['aa', 'bb'])
+      assert.equal(`${yield* stream.read()}`, 'cc')
     }))
 
   it('a name must be a name', () => {

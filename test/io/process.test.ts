@@ -97,6 +97,22 @@ describe('talking with a process', () => {
       assert.equal(yield* process.stdout.gets(), undefined)
     }))
 
+  it('S77 nothing of it is lost, however much of what came before lies unread', () =>
+    run(function* () {
+      const process = yield* spawnProcess(
+        ...js(`
+          process.stdout.write(Buffer.alloc(${2 * MB}))
+          process.stdin.once('data', () => process.stdout.write(Buffer.alloc(150_000), () => process.exit()))`),
+      )
+      const reader = spin(() => process.stdout.readAll())
+      while (process.stats().stdout.unread < 2 * MB) yield* loopTurn()
+      yield* reader.stop()
+      yield* process.stdin.write('go on')
+      yield* process.wait()
+      for (let i = 0; i < 20; i++) yield* loopTurn()
+      assert.equal((yield* process.stdout.readAll()).length, 2 * MB + 150_000)
+    }))
+
   it('an ended process keeps no descriptor, even if nobody reads what it printed', () =>
     run(function* () {
       const before = descriptors()

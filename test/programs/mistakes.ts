@@ -29,6 +29,8 @@ import {
   gunzip,
   gzip,
   listen,
+  openFile,
+  pipe,
   readFile,
   spawnProcess,
   udp,
@@ -184,6 +186,17 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => fromNode(Readable.from(['an object'])),
   () => connect({ port: 443, alpn: ['h2'] }),
   () => connect({ port: 443, tls: { servername: '127.0.0.1' } }),
+  () => openFile('/no/such/file'),
+  () => openFile('/'),
+  () => openFile('/dev/null', 'w', (file) => file.gets()),
+  () => openFile('notes.txt', 'rw' as 'r'),
+  () => openFile('/dev/full', 'w', (file) => file.write('x')),
+  () => openFile('/dev/zero', 'r', (file) => file.seek(0)),
+  function* writesAfterTheClose() {
+    const stream = pipe()
+    yield* stream.close()
+    yield* stream.write('x')
+  },
   () => gunzip('this is no gzip'),
   () => brotli('', { quality: 12 }),
   () => listen(8080 as any),
