@@ -1371,15 +1371,15 @@ export const mutants = [
     [
       'node/main',
       'an uncaught error exits with 0',
-      'process.exitCode = 1\n',
-      'process.exitCode = 0\n',
+      'process.exitCode = code ?? 1\n',
+      'process.exitCode = code ?? 0\n',
       PROGRAMS,
     ],
     [
       'node/main',
       'what keeps the process after main is dead is not named, and keeps it',
-      'lingering = setTimeout(endLingering, LINGER_MS).unref()',
-      '',
+      'dropTraps()\n      lingering = setTimeout(endLingering, LINGER_MS).unref()',
+      'dropTraps()',
       PROGRAMS,
     ],
     [
@@ -2911,7 +2911,7 @@ export const mutants = [
     [
       'io/acceptloop',
       'a connection is left open when its body is over',
-      'yield* socket.close()\n      } finally {\n        socket.destroy()',
+      'yield* socket.close()\n      } catch (error) {\n        if (!socket.isLostBy(error)) throw error\n      } finally {\n        socket.destroy()',
       '} finally {',
     ],
   ),
@@ -3433,7 +3433,7 @@ export const mutants = [
     [
       'node/quiet',
       'other errors go with it',
-      'quietCode(other) === undefined)',
+      'quietCode(other, told) === undefined)',
       'other === undefined)',
       { also: ['io/stdout'] },
     ],
