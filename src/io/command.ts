@@ -4,9 +4,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { BadArgument, checkGrace, checkOptions, show } from '../core/index.js'
 import { IOError, ioError } from './errors.js'
+import { checkPath } from './filepath.js'
 
 const STDIO = ['pipe', 'inherit', 'ignore'] as const
 /** One of the three standard streams of a process: a stream for us, the one of our own process, or none. */
@@ -53,7 +53,7 @@ export class Command {
     checkGrace(options.grace, this.where)
     this.name = basename(file)
     this.grace = options.grace ?? GRACE
-    this.cwd = options.cwd instanceof URL ? fileURLToPath(options.cwd) : options.cwd
+    this.cwd = options.cwd instanceof URL ? checkPath(options.cwd, `the cwd of ${this.where}`) : options.cwd
   }
 
   /** What was called, for errors and the tree: `exec(git)`. */

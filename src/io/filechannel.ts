@@ -35,9 +35,7 @@ const WORKING = 2
 
 // How far it has come.
 const OPEN = 0
-const ENDING = 1
-const ENDED = 2
-const CLOSING = 3
+const CLOSING = 1
 
 /** How a file was opened. */
 export interface Opened {
@@ -75,6 +73,8 @@ export class FileChannel extends BaseChannel {
   private placeOfRead = 0
   private underway = NOTHING
   private stage = OPEN
+  /** Somebody waits until all is written, which was the last. */
+  private isEnding = false
   private isWanted = false
   override readAhead = LITTLE
   /** How many reads in a row came back full. */
@@ -278,8 +278,8 @@ export class FileChannel extends BaseChannel {
 
   private next(): void {
     if (this.underway !== NOTHING) return
-    if (this.stage === ENDING && this.outbox.length === 0) {
-      this.stage = ENDED
+    if (this.isEnding && this.outbox.length === 0) {
+      this.isEnding = false
       this.receiver.finished()
     }
     if (this.outbox.length > 0) this.writeOut()
@@ -291,7 +291,7 @@ export class FileChannel extends BaseChannel {
   // The end
 
   end(): void {
-    this.stage = ENDING
+    this.isEnding = true
     this.next()
   }
 

@@ -1,5 +1,6 @@
 // Files as a whole: read, written, appended to in one call. Each opens its file and closes it, whatever way it ends.
 
+import { randomBytes } from 'node:crypto'
 import { chmod, read, rename, stat, unlink } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { BadArgument, checkOptions, ensure, type Op, type Routine, repeatable, show } from '../core/index.js'
@@ -72,7 +73,7 @@ function* contents(file: File, limit?: number): Routine<Buffer> {
   const { size } = stats
   const most = limit ?? Math.max(size, READ_LIMIT)
   if (!stats.isFile()) return yield* file.readAll({ limit: most })
-  let bytes = Buffer.allocUnsafeSlow(size > most ? 0 : size > 0 ? size + 1 : FIRST_GUESS) // one more, to see the end
+  let bytes = roomFor(file, size > most ? 0 : size > 0 ? size + 1 : FIRST_GUESS) // one more, to see the end
   let length = 0
   for (;;) {
     if (Math.max(length, size) > most) throw tooLarge(file.path, most)
@@ -82,6 +83,17 @@ function* contents(file: File, limit?: number): Routine<Buffer> {
     length += count
   }
   return length > bytes.length / 2 ? bytes.subarray(0, length) : Buffer.from(bytes.subarray(0, length))
+}
+
+function roomFor(file: File, size: number): Buffer {
+  try {
+    return Buffer.allocUnsafeSlow(size)
+  } catch (cause) {
+    throw new LimitExceeded(
+      `readFile(${file.path}): there is no room for ${counted(size, 'byte')}. Take them as they come with openFile() and readLoop().`,
+      { cause },
+    )
+  }
 }
 
 function readInto(file: File, bytes: Buffer, at: number): Op<number> {
@@ -147,11 +159,19 @@ function checkData(data: unknown, where: string): void {
   throw new BadArgument(`${where} needs a string or bytes (Uint8Array), got ${show(data)}`)
 }
 
-let replaced = 0
+/** The name of a file may have so many bytes. */
+const LONGEST_NAME = 255
+
+/** A name that nobody else has: not another thread, nor a program that was killed and had the same pid. */
+function draftOf(path: string): string {
+  const end = `.${randomBytes(6).toString('hex')}.tmp`
+  const name = `.${basename(path)}${end}`
+  return join(dirname(path), Buffer.byteLength(name) > LONGEST_NAME ? end : name)
+}
 
 /** Writes beside it, then puts it in its place. */
 function* replace(path: string, data: Chunk, mode?: number): Routine<void> {
-  const draft = join(dirname(path), `.${basename(path)}.${process.pid}-${++replaced}.tmp`)
+  const draft = draftOf(path)
   let isDraft = false
   yield* ensure(
     function* () {

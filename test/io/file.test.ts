@@ -626,6 +626,34 @@ describe('whole files', () => {
       assert.deepEqual(readdirSync(place), ['config'])
     }))
 
+  it('written atomically take a draft that nobody else has: not one that a killed program with the same pid has left', () =>
+    run(function* () {
+      const place = join(folder, 'drafts')
+      mkdirSync(place)
+      const path = join(place, 'config')
+      for (let i = 1; i < 1000; i++) writeFileSync(join(place, `.config.${process.pid}-${i}.tmp`), '')
+      yield* writeFile(path, 'whole', { atomic: true })
+      assert.equal(textOf(path), 'whole')
+      const long = join(place, 'n'.repeat(250))
+      yield* writeFile(long, 'long', { atomic: true })
+      assert.equal(textOf(long), 'long')
+      assert.equal(readdirSync(place).length, 1001)
+    }))
+
+  it('that no buffer can hold are refused with a sentence', () =>
+    run(function* () {
+      const path = fileWith('')
+      truncateSync(path, 5e12) // it takes no room
+      try {
+        yield* readFile(path)
+        assert.fail('it was read')
+      } catch (error) {
+        assert.ok(error instanceof LimitExceeded, String(error))
+      } finally {
+        truncateSync(path, 0)
+      }
+    }))
+
   it('each yield* of an op does it anew', () =>
     run(function* () {
       const path = fileWith('')
@@ -633,6 +661,19 @@ describe('whole files', () => {
       yield* op
       yield* op
       assert.equal(textOf(path), 'xx')
+    }))
+})
+
+describe('a file that is ended by one and closed by another', () => {
+  it('is written to its end, and neither hears of an error', () =>
+    run(function* () {
+      const path = freshPath()
+      const file = yield* openFile(path, 'w')
+      yield* Fiber.await(
+        spin(() => file.end('hello')),
+        spin(() => file.close()),
+      )
+      assert.equal(textOf(path), 'hello')
     }))
 })
 
