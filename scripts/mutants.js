@@ -3306,7 +3306,13 @@ export const mutants = [
   // ---- files, lines, standard output
   ...rule(
     'S35 files',
-    ['io/openfile', 'a file that is opened too late stays open', 'problem || this.isVain', 'problem'],
+    [
+      'io/openfile',
+      'a file that is opened too late stays open',
+      'problem || this.isVain',
+      'problem',
+      { and: [['discard: (file) => file.destroy(),', '']] },
+    ],
     [
       'io/openfile',
       'who waits for the other side of a named pipe cannot be stopped',
