@@ -1,8 +1,10 @@
 // What can go wrong with the outside world, in sentences. System errors keep their code (ECONNREFUSED, ENOENT, EPIPE);
 // each wait that fails gets an error of its own, so that its stack and its fiber are those of the `yield*` that asked.
 
-import { getSystemErrorMap } from 'node:util'
+import { createRequire } from 'node:module'
 import { PolyphonyError } from '../core/index.js'
+
+const require = createRequire(import.meta.url)
 
 /**
  * The system refused something: `code` is its own word for it, such as `ECONNREFUSED` or `ENOENT`. The message names the
@@ -149,11 +151,16 @@ export function asSentence(cause: unknown, what: string): PolyphonyError {
   return cause instanceof PolyphonyError ? cause : ioError(cause, what)
 }
 
+/** By number, the code and the words of each error of the system. An `import` of node:util would open standard output (Node 26). */
+function systemErrors(): Map<number, [string, string]> {
+  return require('node:util').getSystemErrorMap()
+}
+
 /** In words, with the code: 'connection refused (ECONNREFUSED)'. */
 export function reasonOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]) // one for each address
   const { code, errno, message, library, reason } = (cause ?? {}) as NodeJS.ErrnoException & OpenSslError
-  const words = typeof errno === 'number' ? getSystemErrorMap().get(errno)?.[1] : undefined
+  const words = typeof errno === 'number' ? systemErrors().get(errno)?.[1] : undefined
   const text = words ?? (library === undefined ? undefined : reason) ?? message ?? String(cause)
   return code === undefined || text.includes(code) ? text : `${text} (${code})`
 }
