@@ -2849,12 +2849,7 @@ export const mutants = [
       'abort(fiber: Fiber): void {',
     ],
     ['io/connect', 'a connect that is over leaves its timer', 'runtime.removeTimer(this)', ''],
-    [
-      'io/listen',
-      'a server that is ready too late listens for ever',
-      'node.close() // it was looking up',
-      '// it was looking up',
-    ],
+    ['io/listen', 'a server that nobody waits for any more listens for ever', 'this.node?.close()', ''],
   ),
   ...rule(
     'I8',
