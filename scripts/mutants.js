@@ -2849,7 +2849,13 @@ export const mutants = [
       'abort(fiber: Fiber): void {',
     ],
     ['io/connect', 'a connect that is over leaves its timer', 'runtime.removeTimer(this)', ''],
-    ['io/listen', 'a server that nobody waits for any more listens for ever', 'this.node?.close()', ''],
+    [
+      'io/listen',
+      'a server that nobody waits for any more listens for ever',
+      'this.node?.close()',
+      '',
+      { and: [['node.close() // it was', '// it was']] },
+    ],
   ),
   ...rule(
     'I8',
