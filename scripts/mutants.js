@@ -2851,9 +2851,10 @@ export const mutants = [
     ['io/connect', 'a connect that is over leaves its timer', 'runtime.removeTimer(this)', ''],
     [
       'io/listen',
-      'a server that is ready too late listens for ever',
-      'node.close() // it was looking up',
-      '// it was looking up',
+      'a server that nobody waits for any more listens for ever',
+      'this.node?.close()',
+      '',
+      { and: [['node.close() // it was', '// it was']] },
     ],
   ),
   ...rule(

@@ -83,7 +83,7 @@ class Listen extends LateOp<Server> {
     })
     node.once('listening', () => {
       if (this.node !== node) {
-        node.close() // it was looking up a name when it was told to close
+        node.close() // it was looking up a name when it was told to close, which older versions of Node forget
         return
       }
       const parts = [fiber.runtime, node, maxConnections, backlog] as const

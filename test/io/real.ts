@@ -68,12 +68,20 @@ export async function real(body: (reports: Report[]) => Routine<unknown>): Promi
       delete backend.report // the one of its class again
     }
   })
-  for (let i = 0; i < 1000 && !same(count(), before); i++) await turns(1)
-  assert.deepEqual(count(), before)
+  for (let i = 0; i < 1000 && !isBack(count(), before); i++) await turns(1)
+  const now = count()
+  if (!isBack(now, before)) assert.deepEqual(now, before)
 }
 
-function same(a: Counted, b: Counted): boolean {
-  return JSON.stringify(a) === JSON.stringify(b)
+/** Fewer are not our doing: Node closes a descriptor of its own when it has loaded everything. */
+function isBack(now: Counted, before: Counted): boolean {
+  return (
+    now.fibers === before.fibers &&
+    now.timers === before.timers &&
+    now.pendingOps === before.pendingOps &&
+    now.resources.length <= before.resources.length &&
+    now.descriptors <= before.descriptors
+  )
 }
 
 /** A folder for the files of Unix sockets, which is removed afterwards. */
