@@ -2,12 +2,12 @@
 //
 //   npm run mutate                           every mutant
 //   npm run mutate S14 S20                   those of these rules
-//   npm run mutate -- --sample 8 --seed 3    some of them, the same for the same seed; without a seed, others each day
+//   npm run mutate -- --sample 8 --seed 3    some of them that need no outside, the same for the same seed; without a seed, others each day
 //   npm run mutate -- --write                also writes the table to docs/mutants.md; with rules, only their lines
 //
-// Nothing here is changed. Each mutant is compiled in a copy of the package, where its tests run: first those of the
-// file that it breaks, then those that carry the number of its rule, then all that run in one process, then those that start processes. The first test that
-// fails ends it. Needs the build.
+// Nothing here is changed. Each mutant is compiled in a copy of the package, where its tests run: first those of the file that it
+// breaks, then those that carry the number of its rule, then all that run in one process, then those that start processes or
+// talk to the outside; for a room that does so itself, its own before all others. The first test that fails ends it. Needs the build.
 import { spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,17 +19,9 @@ const SLOTS = 2
 const TABLE = 'docs/mutants.md'
 /** About the text of the code, or of the scripts: they would notice any change. */
 const NOT_RUN = ['house.test.js', 'scripts.test.js', 'types.test.js']
-/** Start processes of their own: last. */
-const SLOW = [
-  'programs',
-  'docs',
-  'examples',
-  'reference',
-  'io/stdin',
-  'io/processes',
-  'io/foreign',
-  'node/signals',
-].map((name) => `${name}.test.js`)
+/** Start processes of their own: last. So do those that talk to the outside. */
+const SLOW = ['programs', 'docs', 'examples', 'examples-net', 'reference'].map((name) => `${name}.test.js`)
+const isSlow = (file) => SLOW.includes(file) || /^(io|node)\//.test(file)
 /** The nearer to the rules, the earlier. */
 const ORDER = ['semantics/', 'core/', 'time/', 'testing/', '']
 /** Milliseconds without a new test after which the last one hangs. A busy machine is slow, but it gets on. */
@@ -72,10 +64,12 @@ function choose() {
   if (unknown.length > 0) refuse(`no mutant breaks ${unknown.join(', ')}`)
   const found = mutants.filter((mutant) => rules.length === 0 || rules.includes(mutant.rule))
   if (sample === undefined) return found
+  // What the outside is needed for takes longer, or is caught by a test that hangs.
+  const quick = found.filter(({ file }) => !/^src\/(io|node)\//.test(file))
   const start = seed ?? Math.floor(Date.now() / 86_400_000)
   console.log(`a sample of ${sample}, seed ${start}`)
   const next = random(start)
-  return found
+  return quick
     .map((mutant) => ({ mutant, key: next() }))
     .sort((a, b) => a.key - b.key)
     .slice(0, sample)
@@ -110,8 +104,8 @@ function listTests() {
     .sort()
   const rank = (file) => ORDER.findIndex((word) => file.startsWith(word))
   return {
-    fast: files.filter((file) => !SLOW.includes(file)).sort((a, b) => rank(a) - rank(b)),
-    slow: SLOW.filter((file) => files.includes(file)),
+    fast: files.filter((file) => !isSlow(file)).sort((a, b) => rank(a) - rank(b)),
+    slow: files.filter(isSlow),
   }
 }
 
@@ -159,17 +153,19 @@ async function tryMutant(place, mutant) {
   try {
     await compile(place, mutant)
     const own = `\\b${mutant.rule}\\b`
-    const near = fast.filter((name) => mutant.file === `src/${name.replace(/test\.js$/, 'ts')}`)
-    for (const [files, only] of [[near], [fast, own]]) {
-      const caught = files.length > 0 ? await runTests(place, files, only) : null
-      if (caught !== null) return caught
-    }
-    for (const file of slow.filter((name) => mutant.also.some((word) => name.includes(word)))) {
-      const caught = await runTwice(place, [file], own)
-      if (caught !== null) return caught
-    }
-    for (const files of [fast, ...slow.map((name) => [name])]) {
-      const caught = await runTwice(place, files)
+    const near = [...fast, ...slow].filter((name) => mutant.file === `src/${name.replace(/test\.js$/, 'ts')}`)
+    const named = slow.filter((name) => mutant.also.some((word) => name.includes(word)))
+    const neighbours = slow.filter((name) => mutant.file.startsWith(`src/${name.split('/')[0]}/`))
+    const steps = [
+      [near],
+      [neighbours.length > 0 ? neighbours : fast, own],
+      ...named.map((name) => [[name], own]),
+      ...neighbours.map((name) => [[name]]),
+      [fast],
+      ...slow.filter((name) => !neighbours.includes(name)).map((name) => [[name]]),
+    ]
+    for (const [files, only] of steps) {
+      const caught = files.length > 0 ? await runTwice(place, files, only) : null
       if (caught !== null) return caught
     }
     return null
