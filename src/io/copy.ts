@@ -3,6 +3,7 @@
 
 import { BadArgument, checkOptions, type Op, type Routine, repeatable, show } from '../core/index.js'
 import type { Chunk } from './channel.js'
+import { checkCount } from './checks.js'
 import { counted } from './reading.js'
 import type { Reader, Writer } from './stream.js'
 
@@ -115,9 +116,4 @@ export function isTarget(target: unknown): target is Writer {
 
 function checkTarget(target: unknown, where: string): void {
   if (!isTarget(target)) throw new BadArgument(`${where} needs a stream to write to, got ${show(target)}`)
-}
-
-export function checkCount(count: unknown, least: number, what: string): void {
-  if (Number.isSafeInteger(count) && (count as number) >= least) return
-  throw new BadArgument(`${what} is a whole number, ${least} or more, got ${show(count)}`)
 }

@@ -16,6 +16,7 @@ import {
   settle,
   show,
 } from '../core/index.js'
+import { checkCount } from './checks.js'
 import { connect } from './connect.js'
 import { IOError, ioError } from './errors.js'
 import { Server } from './server.js'
@@ -229,8 +230,9 @@ export function listen(options: ListenOptions = {}): Op<Server> {
   checkOptions(options, OPTIONS, 'listen()')
   checkSocketOptions(options, 0, 'listen()')
   const { path, backlog, maxConnections, mode, removeStale, reusePort } = options
-  checkCount(backlog, 'the backlog of listen()')
-  if (maxConnections !== Infinity) checkCount(maxConnections, 'maxConnections of listen()')
+  if (backlog !== undefined) checkCount(backlog, 1, 'the backlog of listen()')
+  if (maxConnections !== undefined && maxConnections !== Infinity)
+    checkCount(maxConnections, 1, 'maxConnections of listen()')
   for (const key of ['reusePort', 'exclusive', 'ipv6Only', 'removeStale'] as const) {
     checkFlag(options[key], `${key} of listen()`)
   }
@@ -252,8 +254,3 @@ export function listen(options: ListenOptions = {}): Op<Server> {
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 const canReusePort = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12)
-
-function checkCount(count: unknown, what: string): void {
-  if (count === undefined || (Number.isSafeInteger(count) && (count as number) > 0)) return
-  throw new BadArgument(`${what} must be a whole number from 1 up, got ${show(count)}`)
-}

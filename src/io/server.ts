@@ -18,13 +18,13 @@ import {
   type Runtime,
   repeatable,
   settle,
-  Waiters,
 } from '../core/index.js'
 import { Semaphore } from '../sync/index.js'
 import { acceptLoop, type Handler } from './acceptloop.js'
 import { adopt, adoption } from './adopt.js'
 import { descriptorBound, descriptorOf } from './descriptors.js'
 import { reasonOf } from './errors.js'
+import { Line } from './line.js'
 import { Socket } from './socket.js'
 import { whereOf } from './socketoptions.js'
 
@@ -100,7 +100,7 @@ export class Server {
   /** @internal */
   handled = 0
   protected readonly path: string | undefined
-  private readonly line = new Waiters()
+  private readonly line = new Line<Accept>(true)
   private readonly backlog = new Ring<Socket>()
   private readonly op = new Accept(this)
   private isOpen = true
@@ -178,7 +178,6 @@ export class Server {
     this.server.close()
     while (this.backlog.size > 0) this.backlog.shift().destroy()
     for (let place = this.line.first; place !== null; place = this.line.first) {
-      this.letGo(place.fiber as Fiber)
       this.line.give(place, undefined)
     }
   }
@@ -236,7 +235,6 @@ export class Server {
     const place = this.line.first
     if (place === null) this.backlog.push(socket)
     else {
-      this.letGo(place.fiber as Fiber)
       this.line.give(place, socket)
     }
   }
@@ -269,32 +267,21 @@ export class Server {
   join(fiber: Fiber, op: Accept): void {
     if (!this.isOpen) settle(fiber, op, undefined)
     else if (this.backlog.size > 0) settle(fiber, op, this.backlog.shift())
-    else {
-      this.line.join(fiber, undefined)
-      fiber.runtime.hold()
-      fiber.runtime.external++
-    }
+    else this.line.join(fiber, op)
   }
 
   /** @internal */
   leave(fiber: Fiber): void {
     this.line.leave(fiber)
-    this.letGo(fiber)
   }
 
   /** @internal A fiber that waits for a connection goes on without one. */
   dismiss(fiber: Fiber): void {
     for (const place of this.line) {
       if (place.fiber !== fiber) continue
-      this.letGo(fiber)
       this.line.give(place, undefined)
       return
     }
-  }
-
-  private letGo({ runtime }: Fiber): void {
-    runtime.external--
-    runtime.release()
   }
 }
 

@@ -12,6 +12,7 @@ import {
 } from '../core/index.js'
 import type { Iterates, Source } from '../sync/index.js'
 import type { Chunk } from './channel.js'
+import { checkCount } from './checks.js'
 import { Disposal } from './disposal.js'
 import { Flow } from './flow.js'
 import { itemsOf } from './items.js'
@@ -229,11 +230,6 @@ function isPlain(body: any): boolean {
 function maxOf(options: ReadLoopOptions, where: string): number {
   checkOptions(options, ['max'], where)
   return options.max === undefined ? Infinity : checkCount(options.max, 1, `max of ${where}`)
-}
-
-function checkCount(count: number, least: number, what: string): number {
-  if (Number.isSafeInteger(count) && count >= least) return count
-  throw new BadArgument(`${what} needs a whole number, ${least} or more, got ${show(count)}`)
 }
 
 export function limitOf(options: LimitOptions, usual: number, where: string): number {

@@ -11,7 +11,8 @@ import {
   createInflate,
 } from 'node:zlib'
 import { BadArgument, checkOptions, type Op, type Routine, repeatable, show } from '../core/index.js'
-import { type ByteSource, checkCount, checkSource, isTarget, Supply } from './copy.js'
+import { checkCount } from './checks.js'
+import { type ByteSource, checkSource, isTarget, Supply } from './copy.js'
 import { END, Engine, HUNGRY, type Zlib } from './engine.js'
 import { CorruptInput, LimitExceeded } from './errors.js'
 import { type GzipHeader, type GzipHeaderOptions, headerReader, headerWriter } from './gzipheader.js'

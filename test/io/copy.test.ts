@@ -143,8 +143,8 @@ describe('I6 copy', () => {
       [() => copy(5 as any, target), /^copy\(\) needs a stream to read from, a string or bytes, got 5/],
       [() => copy('x', undefined as any), /^copy\(\) needs a stream to write to, got undefined/],
       [() => copy('x', [] as any), /got an array of 0/],
-      [() => copy('x', target, { max: -1 }), /^max of copy\(\) is a whole number, 0 or more, got -1/],
-      [() => copy('x', target, { chunk: 0 }), /^chunk of copy\(\) is a whole number, 1 or more/],
+      [() => copy('x', target, { max: -1 }), /^max of copy\(\) needs a whole number, 0 or more, got -1/],
+      [() => copy('x', target, { chunk: 0 }), /^chunk of copy\(\) needs a whole number, 1 or more/],
       [() => copy('x', target, { end: 1 as any }), /^end of copy\(\) is true or false/],
       [() => copy('x', target, { limit: 1 } as any), /no option "limit"; there are: max, chunk, end/],
     ]

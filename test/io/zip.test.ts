@@ -367,7 +367,7 @@ describe('compression: what is wrong', () => {
     [
       'a limit below zero',
       () => unbrotli('', target, { limit: -1 }),
-      /^limit of unbrotli\(\) is a whole number, 0/,
+      /^limit of unbrotli\(\) needs a whole number, 0/,
     ],
     ['a name with a zero', () => gzip('', { name: 'a\0b' }), /^name of gzip\(\) is text in Latin-1/],
     ['a comment beyond Latin-1', () => gzip('', { comment: '\u2603' }), /^comment of gzip\(\)/],
