@@ -16,22 +16,31 @@ import type { Chunk } from './channel.js'
 import type { Flow } from './flow.js'
 import { writeWasCut } from './lent.js'
 
-/** A wait until what was written is on its way. */
-export interface Sending extends BaseOp<void> {
+/** A wait until what was written is on its way. Who is stopped in it leaves, and the bytes are sent all the same. */
+export abstract class Sending extends BaseOp<void> {
   /** How much had been written, of all that ever was, when it began to wait. */
-  mark: number
+  mark = 0
+
+  constructor(protected readonly stream: Flow) {
+    super()
+  }
+
+  abort(fiber: Fiber): void | typeof LATER {
+    writeWasCut()
+    if (this.stream.channel.isPatient) return LATER
+    this.stream.leaveWriters(fiber)
+  }
 }
 
-export class Write extends BaseOp<void> implements Sending {
-  mark = 0
+export class Write extends Sending {
   /** Handed over by `next`; only the wait for room is left. */
   private isSent = false
 
   constructor(
-    private readonly stream: Flow,
+    stream: Flow,
     private readonly chunks: Chunk | readonly Chunk[],
   ) {
-    super()
+    super(stream)
     checkChunks(chunks, stream, 'write')
   }
 
@@ -51,36 +60,23 @@ export class Write extends BaseOp<void> implements Sending {
     else this.stream.joinWriters(fiber, this)
   }
 
-  abort(fiber: Fiber): void | typeof LATER {
-    writeWasCut()
-    if (this.stream.channel.isPatient) return LATER
-    this.stream.leaveWriters(fiber)
-  }
-
   describe(): string {
     return `${this.stream.name}.write()`
   }
 }
 
-export class End extends BaseOp<void> implements Sending {
-  mark = 0
+export class End extends Sending {
   constructor(
-    private readonly stream: Flow,
+    stream: Flow,
     private readonly chunks: readonly Chunk[],
   ) {
-    super()
+    super(stream)
     checkChunks(chunks, stream, 'end')
   }
 
   enter(fiber: Fiber): void {
     if (this.stream.sendEnd(this.chunks)) settle(fiber, this, undefined)
     else this.stream.joinWriters(fiber, this)
-  }
-
-  abort(fiber: Fiber): void | typeof LATER {
-    writeWasCut()
-    if (this.stream.channel.isPatient) return LATER
-    this.stream.leaveWriters(fiber)
   }
 
   describe(): string {
