@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { type Fiber, type Routine, spin, until } from 'polyphony'
-import { connect, listen, type Server, type Socket } from 'polyphony/io'
+import { connect, type IOError, listen, type Server, type Socket } from 'polyphony/io'
 import { type Ended, ended } from '../helpers.js'
 import { eventually, inFolder, rawClient, real } from './real.js'
 
@@ -112,6 +112,18 @@ describe('clients that others have written', () => {
     }))
 })
 
+/** Its file is there a moment before it listens. */
+function* patientConnect(path: string): Routine<Socket> {
+  for (;;) {
+    yield* eventually(() => existsSync(path))
+    try {
+      return yield* connect({ path })
+    } catch (error) {
+      if ((error as IOError).code !== 'ECONNREFUSED') throw error
+    }
+  }
+}
+
 test('a server that others have written: socat', (t) =>
   inFolder((folder) =>
     real(function* () {
@@ -122,12 +134,14 @@ test('a server that others have written: socat', (t) =>
         ? spawn('socat', [`UNIX-LISTEN:${path},fork`, 'EXEC:cat'])
         : spawn(process.execPath, ['-e', program])
       const over: Promise<Ended> = ended(child)
-      yield* eventually(() => existsSync(path))
-      const socket = yield* connect({ path })
-      yield* socket.end('there and back')
-      assert.equal(`${yield* socket.readAll()}`, 'there and back')
-      yield* socket.close()
-      child.kill()
-      yield* until(over)
+      try {
+        const socket = yield* patientConnect(path)
+        yield* socket.end('there and back')
+        assert.equal(`${yield* socket.readAll()}`, 'there and back')
+        yield* socket.close()
+      } finally {
+        child.kill()
+        yield* until(over)
+      }
     }),
   ))
