@@ -173,6 +173,12 @@ const GROUPS = {
       'unbrotli',
     ],
   },
+  'polyphony/proco': {
+    'Making one': ['Proco', 'ProcoTemplate', 'ProcoOptions', 'ProcoClass', 'Mode', 'Results'],
+    'Working with it': ['Executor', 'Handler', 'Work', 'SubmitOptions', 'Awaitable', 'Future', 'FutureState'],
+    'Watching it': ['ProcoState', 'ProcoStats', 'Distribution', 'Logger'],
+    Errors: ['NotRunning', 'Killed', 'MissingResult'],
+  },
   'polyphony/testing': {
     'Time that jumps': ['virtual'],
     'Every order': ['explore', 'ExploreOptions', 'Exploration', 'ScheduleFailed'],

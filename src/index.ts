@@ -10,6 +10,7 @@
 //   supervise/ children that are watched over: strategies, restarts, intensity
 //   node/     the backend on Node's event loop; main, run, exit codes, signals, reports
 //   io/       streams over sockets, TLS, files, processes and memory; servers, UDP, compression ('polyphony/io')
+//   proco/    the batch executor: bounded queues, handlers, futures ('polyphony/proco')
 //   testing/  virtual clock, seeded scheduler, explorer, stop-everywhere ('polyphony/testing')
 //
 // Each room imports only from those above it in this list; testing imports core and view only.

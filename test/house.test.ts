@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 
 /** Each room may import from the rooms before it. A new room must be given its place here. */
-const FLOORS = ['core', 'view', 'time', 'sync', 'interop', 'combine', 'supervise', 'node', 'io']
+const FLOORS = ['core', 'view', 'time', 'sync', 'interop', 'combine', 'supervise', 'node', 'io', 'proco']
 /** The side building: public, but nothing of the house imports it. */
 const TESTING = 'testing'
 

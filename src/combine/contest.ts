@@ -36,9 +36,11 @@ export type Offered = Item | PromiseLike<any>
 export type Checked<L extends readonly Offered[]> = {
   readonly [K in keyof L]: L[K] extends () => infer R
     ? () => Returned<R>
-    : L[K] extends PromiseLike<any>
-      ? Refused<'a promise cannot be stopped: write until(promise)'>
-      : L[K]
+    : L[K] extends Op<any>
+      ? L[K]
+      : L[K] extends PromiseLike<any>
+        ? Refused<'a promise cannot be stopped: write until(promise)'>
+        : L[K]
 }
 
 /** What `race` and `any` may be told. */
@@ -73,10 +75,6 @@ function checkItem(item: unknown, what: string): Item {
     checkBody(item, what)
     return item as () => unknown
   }
-  if (typeof (item as PromiseLike<unknown> | null)?.then === 'function') {
-    ;(item as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection is nobody's
-    throw new BadArgument(`${what} is a promise, which cannot be stopped. Write until(promise)`)
-  }
   const isOp =
     typeof item === 'object' &&
     typeof (item as Op<unknown> | null)?.[Symbol.iterator] === 'function' &&
@@ -84,6 +82,11 @@ function checkItem(item: unknown, what: string): Item {
     !ArrayBuffer.isView(item) &&
     !(item instanceof Map) &&
     !(item instanceof Set)
+  // What fibers and async code can both wait for is an op here.
+  if (!isOp && typeof (item as PromiseLike<unknown> | null)?.then === 'function') {
+    ;(item as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection is nobody's
+    throw new BadArgument(`${what} is a promise, which cannot be stopped. Write until(promise)`)
+  }
   if (!isOp) {
     throw new BadArgument(
       `${what} must be an op, a body or a fiber, got ${show(item)}. Wrap a promise in until(promise), a value in () => value`,

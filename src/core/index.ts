@@ -1,5 +1,6 @@
 // The core's public face for the other rooms of the house. Users import from 'polyphony'.
 
+export { onAbort } from './abort.js'
 export type { Backend, Context, Report } from './backend.js'
 export {
   type Body,
@@ -68,7 +69,15 @@ export { Ring } from './ring.js'
 export { baton } from './runqueue.js'
 export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { scope } from './scope.js'
-export { innermostOwner, type RunOptions, type Spin, type SpinOptions, spin, spinRoot } from './spin.js'
+export {
+  checkSignal,
+  innermostOwner,
+  type RunOptions,
+  type Spin,
+  type SpinOptions,
+  spin,
+  spinRoot,
+} from './spin.js'
 export { endForGood, queueError } from './stop.js'
 export { isSuspended, Snooze, snooze, suspend, transfer } from './suspend.js'
 export { type TapEvent, type TapListener, tap } from './tap.js'

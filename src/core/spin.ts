@@ -1,5 +1,6 @@
 // Making fibers: as children (spin), or as the root of a tree (main, run, out-of-band).
 
+import { onAbort } from './abort.js'
 import { checkBody, nameOf, type Result, type Returned } from './body.js'
 import { BadArgument, BadState, show } from './errors.js'
 import { Fiber } from './fiber.js'
@@ -187,38 +188,10 @@ export function stopOnAbort(fiber: Fiber<any, any>, signal: AbortSignal): void {
     fiber.stop(undefined, { reason: signal.reason })
     return
   }
-  const { fibers, listener } = watchSignal(signal)
-  fibers.add(fiber)
-  cold.unlisten = () => {
-    fibers.delete(fiber)
-    if (fibers.size > 0) return
-    signal.removeEventListener('abort', listener)
-    watched.delete(signal)
-  }
+  cold.unlisten = onAbort(signal, () => fiber.stop(undefined, { reason: signal.reason }))
 }
 
-interface Watched {
-  readonly fibers: Set<Fiber<any, any>>
-  readonly listener: () => void
-}
-/** One listener for each signal, however many fibers share it: adding many to one signal is quadratic. */
-const watched = new WeakMap<AbortSignal, Watched>()
-
-function watchSignal(signal: AbortSignal): Watched {
-  let entry = watched.get(signal)
-  if (entry === undefined) {
-    const fibers = new Set<Fiber<any, any>>()
-    const listener = () => {
-      for (const fiber of [...fibers]) fiber.stop(undefined, { reason: signal.reason })
-    }
-    entry = { fibers, listener }
-    watched.set(signal, entry)
-    signal.addEventListener('abort', listener, { once: true })
-  }
-  return entry
-}
-
-function checkSignal(signal: AbortSignal | undefined, where: string): void {
+export function checkSignal(signal: AbortSignal | undefined, where: string): void {
   if (signal === undefined || typeof signal?.addEventListener === 'function') return
   throw new BadArgument(`${where} needs an AbortSignal as signal, got ${show(signal)}`)
 }

@@ -1,0 +1,276 @@
+// The transport of this thread: handlers in fibers.
+//
+//   proco                 the host: everything below ends with it
+//   ├─ proco[0]           a worker: takes a batch, runs the handler, takes the next
+//   └─ proco[1]
+//
+// Workers are hired when there is work and none is free, up to `threads`. Each batch counts as if it had a fiber of its
+// own: when its handler has left something behind (a child, a local value, a message), or has to be stopped, its worker
+// ends with it, and another is hired.
+
+import {
+  BaseOp,
+  debugging,
+  Fiber,
+  FiberStopped,
+  isStop,
+  type Observer,
+  type Op,
+  observe,
+  opEntered,
+  type Routine,
+  runReturned,
+  settle,
+  spinRoot,
+  Waiters,
+} from '../core/index.js'
+import { Arrival } from '../sync/index.js'
+import type { Batch } from './batch.js'
+import type { Front } from './front.js'
+import type { Transport } from './transport.js'
+
+export type AnyHandler = (argument: any, work: any) => unknown
+
+/** The host waits for the end. */
+class Hosting extends BaseOp<void> {
+  constructor(private readonly front: Front) {
+    super()
+    if (debugging) opEntered(this)
+  }
+  enter(fiber: Fiber): void {
+    if (this.front.isOver) settle(fiber, this, undefined)
+  }
+  abort(): void {}
+  describe(): string {
+    const { depth, runningBatches } = this.front
+    return `items (${depth} queued, ${runningBatches} in the hands of handlers)`
+  }
+}
+
+/** A worker without work waits to be woken. */
+class Rest extends BaseOp<void> {
+  constructor(private readonly crew: Crew) {
+    super()
+    if (debugging) opEntered(this)
+  }
+  enter(fiber: Fiber): void {
+    this.crew.resting.join(fiber, undefined)
+  }
+  abort(fiber: Fiber): void {
+    this.crew.resting.leave(fiber)
+  }
+  describe(): string {
+    return 'work'
+  }
+}
+;(Rest.prototype as { idle: boolean }).idle = true
+
+/** The switchpoint of a worker between two batches: signals and fairness (S09, S50). */
+class Between extends BaseOp<void> {
+  enter(fiber: Fiber): void {
+    settle(fiber, this, undefined)
+  }
+  abort(): void {}
+  describe(): string {
+    return 'the next batch'
+  }
+}
+;(Between.prototype as { idle: boolean }).idle = true
+const BETWEEN = new Between()
+
+/** A fiber that runs handlers, and what it is busy with. */
+class Worker implements Observer {
+  before: Observer | null = null
+  after: Observer | null = null
+  fiber!: Fiber
+  batch: Batch<any> | null = null
+
+  constructor(
+    readonly crew: Crew,
+    readonly watcher: Fiber,
+  ) {}
+
+  /** It is dead. */
+  ended(): void {
+    this.drop(`${this.fiber.path} was stopped while it handled this item`)
+    this.crew.lost(this)
+  }
+
+  /** What it was busy with has come to nothing. */
+  drop(why: string): void {
+    const { batch } = this
+    this.batch = null
+    if (batch === null) return
+    if (batch.open > 0) batch.fail(new FiberStopped(why))
+    else batch.end()
+  }
+}
+
+export class Crew implements Transport {
+  readonly host: Fiber
+  readonly resting = new Waiters()
+  readonly rest: Rest & Op<void>
+  readonly workers = new Set<Worker>()
+  /** A worker was woken, or hired, and has not looked yet. */
+  isWaking = false
+  private hired = 0
+  private readonly hosting: Hosting
+
+  constructor(
+    readonly front: Front,
+    readonly handler: AnyHandler,
+    starter: Fiber | null,
+  ) {
+    this.rest = new Rest(this)
+    this.hosting = new Hosting(front)
+    const { label } = front
+    const context = starter !== null && starter.cold?.context != null
+    this.host = spinRoot(
+      front.runtime,
+      () => this.hostBody(),
+      context ? { name: label, context } : { name: label },
+      'start()',
+    )
+    if (starter !== null) {
+      this.host.locals = starter.locals
+      this.host.grace = starter.grace
+    }
+    observe(this.host, new HostEnd(front, this.host))
+    front.connect(this)
+  }
+
+  private *hostBody(): Routine<void> {
+    try {
+      yield* this.hosting
+    } finally {
+      this.front.end() // if it was stopped from outside
+    }
+  }
+
+  // ---- what the front calls
+
+  wake(): void {
+    if (this.isWaking || this.front.isOver) return
+    if (this.resting.size > 0) {
+      this.isWaking = true
+      this.resting.handOver(undefined)
+    } else if (this.workers.size < this.front.setup.threads) {
+      this.isWaking = true
+      this.hire()
+    }
+  }
+
+  private hire(): void {
+    const worker = new Worker(this, this.host)
+    this.workers.add(worker)
+    worker.fiber = this.host.spin(`${this.front.label}[${this.hired++}]`, work, worker)
+    observe(worker.fiber, worker)
+  }
+
+  stop(batch: Batch<any>, reason: unknown): void {
+    ;(batch.carrier as Worker).fiber.stop(undefined, { reason })
+  }
+
+  close(): void {
+    if (this.host.op === this.hosting) settle(this.host, this.hosting, undefined)
+  }
+
+  kill(): void {
+    this.host.kill()
+  }
+
+  /** Ends in order, with time for cleanup; the op waits for the end. */
+  stopHost(): Op<unknown> {
+    return this.host.stop()
+  }
+
+  /** A worker is dead: another may take its place. */
+  lost(worker: Worker): void {
+    this.workers.delete(worker)
+    this.isWaking = false
+    if (this.front.hasWork) this.wake()
+  }
+
+  // ---- who is inside
+
+  private workerOf(fiber: Fiber): Worker | undefined {
+    for (let f: Fiber | null = fiber; f !== null; f = f.parent) {
+      const worker = f.args[0]
+      if (f.body === work && (worker as Worker).crew === this) return worker as Worker
+    }
+    return undefined
+  }
+  isInside(fiber: Fiber): boolean {
+    return this.workerOf(fiber) !== undefined
+  }
+  isStuck(fiber: Fiber): boolean {
+    const worker = this.workerOf(fiber)
+    if (worker === undefined) return false
+    const { threads } = this.front.setup
+    if (threads === 1) return true
+    if (worker.fiber !== fiber || this.workers.size < threads) return false
+    for (const other of this.workers) {
+      if (other !== worker && !this.front.isAwaitedBy(other.fiber)) return false
+    }
+    return true
+  }
+}
+
+/** The body of a worker. */
+function* work(worker: Worker): Routine<void> {
+  const { crew } = worker
+  const { front, handler } = crew
+  const fiber = Fiber.current
+  worker.drop(`${fiber.path} was restarted while it handled this item`)
+  for (;;) {
+    crew.isWaking = false
+    const batch = front.take()
+    if (batch === undefined) {
+      yield* crew.rest
+      continue
+    }
+    worker.batch = batch
+    batch.carrier = worker
+    if (front.hasWork) crew.wake()
+    try {
+      const returned = handler(batch.argument, batch)
+      const value =
+        typeof returned === 'object' && returned !== null ? yield* outcomeOf(returned, handler) : returned
+      worker.batch = null
+      batch.succeed(value)
+    } catch (error) {
+      if (isStop(error)) throw error
+      worker.batch = null
+      batch.fail(error)
+    }
+    if (hasTraces(fiber)) return
+    yield* BETWEEN
+  }
+}
+
+/** Runs what a handler has returned: an op, a promise, or the result itself. */
+function* outcomeOf(returned: object, handler: AnyHandler): Routine<unknown> {
+  const isOp = typeof (returned as Iterator<unknown>).throw === 'function'
+  if (!isOp && typeof (returned as PromiseLike<unknown>).then === 'function') {
+    return yield* new Arrival(returned as PromiseLike<unknown>)
+  }
+  return yield* runReturned(returned, handler)
+}
+
+function hasTraces(fiber: Fiber): boolean {
+  return fiber.newest !== null || fiber._mailbox !== null || fiber.cold !== null
+}
+
+/** The host is dead, and everything below it. */
+class HostEnd implements Observer {
+  before: Observer | null = null
+  after: Observer | null = null
+  constructor(
+    private readonly front: Front,
+    readonly watcher: Fiber,
+  ) {}
+  ended(): void {
+    this.front.end()
+    this.front.closed()
+  }
+}

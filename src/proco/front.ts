@@ -1,0 +1,309 @@
+// The front of an executor, from one start to its end: queues, batches, futures, limits and counts. It knows nothing of
+// how batches are carried out; that is the transport's part (transport.ts).
+//
+//   submissions -> lanes -> take() -> transport -> batch.succeed / fail -> futures
+//
+//   OPEN -> DRAINING -> OVER        exit: nothing new comes in, and what is there is handled
+//     +---------------->             kill: every future is settled at once
+
+import { BadState, type Fiber, type Runtime } from '../core/index.js'
+import type { Batch } from './batch.js'
+import { Dual } from './dual.js'
+import { Killed, NotRunning } from './errors.js'
+import { CANCELLED, DONE, Eventual, FAILED } from './eventual.js'
+import { Future, type Submitter } from './future.js'
+import { Histogram } from './histogram.js'
+import { laneOf } from './keys.js'
+import { Lane } from './lane.js'
+import { aborted, Limits, type SubmitOptions } from './limits.js'
+import type { List } from './list.js'
+import type { Log } from './log.js'
+import type { Setup } from './options.js'
+import type { Transport } from './transport.js'
+
+export const OPEN = 0
+export const DRAINING = 1
+export const OVER = 2
+
+/** What became of the items. */
+class Counts {
+  accepted = 0
+  done = 0
+  failed = 0
+  cancelled = 0
+
+  add(phase: number, n: number): void {
+    if (phase === DONE) this.done += n
+    else if (phase === FAILED) this.failed += n
+    else this.cancelled += n
+  }
+}
+
+export class Front {
+  phase = OPEN
+  readonly counts = new Counts()
+  /** How long items waited in a queue, and handlers took, in microseconds; how large the batches were. */
+  readonly waits = new Histogram()
+  readonly runs = new Histogram()
+  readonly sizes = new Histogram()
+  /** A queue that has grown to this is not held back by the interval. */
+  readonly flushAt: number
+  private readonly lanes: Lane[] = []
+  /** The batches that were taken and are not over. */
+  private readonly running: Batch<any>[] = []
+  /** The end of everything, for those who wait in exit(). */
+  readonly ending = new Eventual<void>(undefined)
+  /** Whose turn it is to get an item without a key, and to be taken from. */
+  private nextIn = 0
+  private nextOut = 0
+  private transport!: Transport
+  /** Called when all is over. */
+  whenClosed: (() => void) | null = null
+
+  constructor(
+    readonly setup: Setup,
+    readonly runtime: Runtime,
+    readonly log: Log,
+  ) {
+    const { batch, batchSize, queueSize, queues } = setup
+    this.flushAt = batch && batchSize < Infinity ? Math.min(batchSize, queueSize) : Infinity
+    for (let n = 0; n < queues; n++) this.lanes.push(new Lane(this))
+  }
+
+  get label(): string {
+    return this.setup.name
+  }
+
+  connect(transport: Transport): void {
+    this.transport = transport
+  }
+
+  // ---- items come in
+
+  /** A new item; `future.phase` tells whether it has been accepted. Throws if the executor is not running. */
+  submit(item: unknown, options: SubmitOptions | undefined, submitter: Submitter | null): Future<any> {
+    if (this.phase !== OPEN) throw this.notRunning()
+    const { lanes } = this
+    const key = options?.key
+    const lane =
+      lanes.length === 1
+        ? (lanes[0] as Lane)
+        : key === undefined
+          ? this.nextLane()
+          : (lanes[laneOf(key, lanes.length)] as Lane)
+    const future = new Future<any>(item, lane, submitter)
+    if (options !== undefined) this.limit(future, options)
+    lane.admit(future)
+    return future
+  }
+
+  private limit(future: Future<any>, options: SubmitOptions): void {
+    const { key, signal, timeout } = options
+    if (signal?.aborted) throw aborted(this.label, signal)
+    future.isKeyed = key !== undefined
+    if (signal !== undefined || timeout !== undefined)
+      future.limits = new Limits(future, this.runtime, options)
+  }
+
+  /** Whether an item with these options would be accepted now. */
+  hasRoom(options: SubmitOptions | undefined): boolean {
+    if (this.phase !== OPEN) throw this.notRunning()
+    const { lanes } = this
+    const { queueSize } = this.setup
+    const key = options?.key
+    if (lanes.length === 1) return (lanes[0] as Lane).queue.size < queueSize
+    if (key !== undefined) return (lanes[laneOf(key, lanes.length)] as Lane).queue.size < queueSize
+    return lanes.some((lane) => lane.queue.size < queueSize)
+  }
+
+  /** The queues take turns; one that is full is passed over, unless all are. */
+  private nextLane(): Lane {
+    const { lanes } = this
+    const { queueSize } = this.setup
+    for (let i = 0; i < lanes.length; i++) {
+      const at = (this.nextIn + i) % lanes.length
+      const lane = lanes[at] as Lane
+      if (lane.queue.size >= queueSize) continue
+      this.nextIn = (at + 1) % lanes.length
+      return lane
+    }
+    const lane = lanes[this.nextIn] as Lane
+    this.nextIn = (this.nextIn + 1) % lanes.length
+    return lane
+  }
+
+  notRunning(): NotRunning {
+    const { label } = this
+    return new NotRunning(
+      this.phase === DRAINING
+        ? `${label} takes no more items: it has been told to exit`
+        : `${label} is not running: start it (again) first`,
+    )
+  }
+
+  // ---- batches go out
+
+  /** There may be something to take. */
+  wake(): void {
+    this.transport.wake()
+  }
+
+  /** Whether there is something to take. */
+  get hasWork(): boolean {
+    for (const lane of this.lanes) if (lane.isReady) return true
+    return false
+  }
+
+  /** The next batch; undefined if there is none to be had now. */
+  take(): Batch<any> | undefined {
+    const { lanes } = this
+    for (let i = 0; i < lanes.length; i++) {
+      const at = (this.nextOut + i) % lanes.length
+      const lane = lanes[at] as Lane
+      if (!lane.isReady) continue
+      this.nextOut = (at + 1) % lanes.length
+      const batch = lane.take()
+      batch.since = this.runtime.now()
+      batch.index = this.running.push(batch) - 1
+      this.sizes.record(batch.size)
+      this.log.dispatched(batch.size, at)
+      return batch
+    }
+    return undefined
+  }
+
+  /** A batch is over: its place is free. */
+  over(batch: Batch<any>): void {
+    if (batch.index < 0) return
+    const { running } = this
+    const last = running.pop() as Batch<any>
+    if (last !== batch) {
+      running[batch.index] = last
+      last.index = batch.index
+    }
+    batch.index = -1
+    this.runs.record((this.runtime.now() - batch.since) * 1000)
+    if (batch.isKeyed) {
+      batch.lane.isBusy = false
+      if (batch.lane.isReady) this.wake()
+    }
+    if (this.phase === DRAINING) this.look()
+  }
+
+  /** Nobody waits for any item of this batch: its handler is stopped (S82). */
+  giveUp(batch: Batch<any>): void {
+    const reason = `all items of this batch of ${this.label} were cancelled`
+    batch.abort(reason)
+    this.transport.stop(batch, reason)
+  }
+
+  // ---- the end
+
+  /** Nothing new comes in; what is there is handled, a batch without waiting for its interval. */
+  exit(): void {
+    if (this.phase !== OPEN) return
+    this.phase = DRAINING
+    this.log.exiting(this)
+    for (const { line } of this.lanes) empty(line, FAILED, () => this.notRunning())
+    if (this.isHurried) for (const lane of this.lanes) lane.hurry()
+    this.look()
+  }
+
+  /** Batches are not held back any more. (One item after the other still keeps its pace.) */
+  get isHurried(): boolean {
+    return this.phase === DRAINING && this.setup.batch
+  }
+
+  /** While draining: is that all? */
+  look(): void {
+    if (this.phase !== DRAINING || this.depth > 0 || this.running.length > 0) return
+    this.phase = OVER
+    this.transport.close()
+  }
+
+  /** Every future is settled, at once. True if it was not over already. */
+  end(): boolean {
+    if (this.phase === OVER) return false
+    this.phase = OVER
+    const { running, label } = this
+    const killed = (what: string) => new Killed(`${label} was killed while this item was ${what}`)
+    for (const lane of this.lanes) {
+      empty(lane.line, FAILED, () => killed('waiting for room'))
+      this.counts.cancelled += lane.queue.size
+      empty(lane.queue, CANCELLED, () => killed('in its queue'))
+      lane.clear()
+    }
+    for (const batch of [...running]) {
+      const error = killed('being handled')
+      batch.settleAll(CANCELLED, error)
+      batch.abort(error)
+    }
+    this.log.ended('killed', this)
+    this.ending.settle(FAILED, new Killed(`${label} was killed before it had handled everything`))
+    return true
+  }
+
+  kill(): boolean {
+    if (!this.end()) return false
+    this.transport.kill()
+    return true
+  }
+
+  /** The transport has let go of everything. */
+  closed(): void {
+    if (this.ending.phase < DONE) {
+      this.log.ended('exited', this)
+      this.ending.settle(DONE, undefined)
+    }
+    this.whenClosed?.()
+  }
+
+  get depth(): number {
+    let depth = 0
+    for (const { queue } of this.lanes) depth += queue.size
+    return depth
+  }
+
+  get waiting(): number {
+    let waiting = 0
+    for (const { line } of this.lanes) waiting += line.size
+    return waiting
+  }
+
+  get runningBatches(): number {
+    return this.running.length
+  }
+
+  get isOver(): boolean {
+    return this.phase === OVER
+  }
+
+  // ---- not waiting for oneself
+
+  /** Whether this fiber is part of the work. */
+  isInside(fiber: Fiber): boolean {
+    return this.transport.isInside(fiber)
+  }
+
+  /** Whether this fiber waits for one of the items, or for room. */
+  isAwaitedBy({ op }: Fiber): boolean {
+    return op instanceof Dual && op.front === this
+  }
+
+  isStuck(fiber: Fiber): boolean {
+    return this.transport.isStuck(fiber)
+  }
+
+  /** S85: a handler that waits for its own place waits for ever. */
+  refuseInside(fiber: Fiber, what: string): void {
+    if (!this.transport.isStuck(fiber)) return
+    throw new BadState(
+      `${fiber.path} is a handler of ${this.label} and cannot ${what}: all its handlers would wait for each other. ` +
+        'Use submitAsync(), which does not wait for the result, or more threads.',
+    )
+  }
+}
+
+function empty(list: List, phase: number, error: () => unknown): void {
+  while (list.size > 0) list.shift().settle(phase, error())
+}

@@ -1,0 +1,184 @@
+// Handing in an item: `submit` waits for the result, `submitAsync` only for room. Both begin when they are first waited
+// for, and whoever comes later waits for the same item.
+
+import { baton, doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
+import { Dual } from './dual.js'
+import { CANCELLED, DONE, Eventual, FAILED } from './eventual.js'
+import type { Front } from './front.js'
+import { type Future, type Submitter, WAITING } from './future.js'
+import type { SubmitOptions } from './limits.js'
+
+/** Knows which run of an executor is the present one. */
+export interface Desk {
+  /** The present run; throws if there is none. */
+  readonly front: Front
+  readonly label: string
+}
+
+/** Waits for the result of an item. The fiber that handed it in cancels it when it leaves (S83). */
+export class Submit<R> extends Dual<R> {
+  front: Front | null = null
+  private future: Future<R> | null = null
+  private owner: Fiber | null = null
+  /** The fiber that made it: of an async handler, everything before its first await. */
+  private readonly maker = baton.fiber
+
+  constructor(
+    private readonly desk: Desk,
+    private readonly item: unknown,
+    private readonly options: SubmitOptions | undefined,
+  ) {
+    super()
+  }
+
+  enter(fiber: Fiber): void {
+    if (this.future === null) {
+      const front = (this.front = this.desk.front)
+      front.refuseInside(fiber, 'wait for the result of another item')
+      this.owner = fiber
+      this.future = front.submit(this.item, this.options, null)
+    }
+    this.future.wait(fiber, this)
+  }
+  abort(fiber: Fiber): void {
+    const { future, owner } = this
+    future?.leaveLine(fiber)
+    if (fiber !== owner) return
+    this.owner = null
+    future?.cancel(fiber.stopReason)
+  }
+  protected begin(): Promise<R> {
+    try {
+      this.future ??= this.handIn()
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    return this.future.promise()
+  }
+  private handIn(): Future<R> {
+    const { front } = this.desk
+    if (this.maker !== null) front.refuseInside(this.maker, 'wait for the result of another item')
+    return front.submit(this.item, this.options, null)
+  }
+  describe(): string {
+    return `${this.desk.label}.submit()`
+  }
+}
+
+/** Waits for room only, and gives the future. */
+export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
+  front: Front | null = null
+  private future: Future<R> | null = null
+  private owner: Fiber | null = null
+  /** Only if there was no room at once. */
+  private acceptance: Eventual<Future<R>> | null = null
+
+  constructor(
+    private readonly desk: Desk,
+    private readonly item: unknown,
+    private readonly options: SubmitOptions | undefined,
+  ) {
+    super()
+  }
+
+  /** Mostly there is room, and nothing to wait for. */
+  override next(): IteratorResult<Switchpoint, Future<R>> {
+    const fiber = this.future === null ? freePass() : null
+    if (fiber === null) return super.next()
+    const future = this.handIn(fiber)
+    return this.acceptance === null ? doneIn(fiber, future) : super.next()
+  }
+  enter(fiber: Fiber): void {
+    const future = this.future ?? this.handIn(fiber)
+    if (this.acceptance === null) settle(fiber, this, future)
+    else this.acceptance.wait(fiber, this)
+  }
+  private handIn(fiber: Fiber | null): Future<R> {
+    const front = (this.front = this.desk.front)
+    const future: Future<R> = front.submit(this.item, this.options, this)
+    if (future.phase === WAITING) {
+      if (fiber !== null && front.isStuck(fiber)) {
+        future.submitter = null
+        future.leave(CANCELLED, undefined)
+        front.refuseInside(fiber, 'wait for room in its queue')
+      }
+      this.acceptance = new Eventual<Future<R>>(undefined)
+      this.owner = fiber
+    } else future.submitter = null
+    this.future = future
+    return future
+  }
+
+  accepted(): void {
+    const { future } = this
+    this.owner = null
+    ;(future as Future<R>).submitter = null
+    this.acceptance?.settle(DONE, future)
+  }
+  /** Refused, cancelled or timed out before there was room. */
+  settled(future: Future<R>): void {
+    this.owner = null
+    this.acceptance?.settle(FAILED, future.content)
+  }
+
+  abort(fiber: Fiber): void {
+    this.acceptance?.leaveLine(fiber)
+    if (fiber === this.owner) this.future?.cancel(fiber.stopReason)
+  }
+  protected begin(): Promise<Future<R>> {
+    try {
+      const future = this.future ?? this.handIn(null)
+      return this.acceptance === null ? Promise.resolve(future) : this.acceptance.promise()
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+  describe(): string {
+    return `${this.desk.label}.submitAsync()`
+  }
+}
+
+/** What has an end to wait for. */
+export interface Draining extends Desk {
+  /** Begins to exit, or gives the run that does; null if there is none, and `isSure` says that this is as well. */
+  drain(isSure: boolean, fiber: Fiber | null): Front | null
+}
+
+/** Waits until everything is handled and all handlers are gone. */
+export class Exit extends Dual<void> {
+  readonly front = null
+  private ending: Eventual<void> | null = null
+
+  constructor(
+    private readonly desk: Draining,
+    /** Whether it is as well if it is not running. */
+    private readonly isSure = false,
+  ) {
+    super()
+  }
+  enter(fiber: Fiber): void {
+    if (this.ending === null) this.drain(fiber)
+    this.ending?.wait(fiber, this)
+  }
+  private drain(fiber: Fiber | null): Eventual<void> {
+    const { desk, isSure } = this
+    const front = desk.drain(isSure, fiber)
+    this.ending = front === null ? OVER : front.ending
+    return this.ending
+  }
+  abort(fiber: Fiber): void {
+    this.ending?.leaveLine(fiber)
+  }
+  protected begin(): Promise<void> {
+    try {
+      return (this.ending ?? this.drain(null)).promise()
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+  describe(): string {
+    return `${this.desk.label}.exit()`
+  }
+}
+const OVER = new Eventual<void>(undefined)
+OVER.settle(DONE, undefined)
