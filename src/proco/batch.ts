@@ -18,8 +18,8 @@ export interface Work {
 export class Batch<I> implements Work {
   /** Futures that have no outcome yet. */
   open: number
-  /** When it was taken. */
-  since = 0
+  /** When it was taken, if it is timed. */
+  since = -1
   /** Where it stands among those that run. */
   index = -1
   /** Whether one of its items has a key: nothing else of its queue runs meanwhile (S80). */
@@ -34,13 +34,11 @@ export class Batch<I> implements Work {
     readonly lane: Lane,
     /** What the handler is called with: an array of items in batch mode, else the item. */
     readonly argument: I | I[],
-    private readonly futures: Future<any>[],
+    /** Those of its items; one of a single item has no array. */
+    private readonly futures: Future<any> | Future<any>[],
+    readonly size: number,
   ) {
-    this.open = futures.length
-  }
-
-  get size(): number {
-    return this.futures.length
+    this.open = size
   }
 
   get signal(): AbortSignal {
@@ -87,15 +85,19 @@ export class Batch<I> implements Work {
     if (open === 0) return
     this.open = 0
     this.front.counts.add(phase, open)
-    for (const future of futures) if (future.phase === RUNNING) future.settle(phase, content)
+    if (Array.isArray(futures)) {
+      for (const future of futures) if (future.phase === RUNNING) future.settle(phase, content)
+    } else if (futures.phase === RUNNING) futures.settle(phase, content)
   }
 
   /** `results('each')`: an outcome for each item, by position. An Error fails its item; who gets none fails too. */
   private deal(results: unknown): void {
-    const { futures, front } = this
+    const { front } = this
+    const futures = this.futures as Future<any>[]
     const given = Array.isArray(results) ? results.length : 0
     if (given !== futures.length) front.log.mismatch(given, futures.length)
-    for (const [i, future] of futures.entries()) {
+    for (let i = 0; i < futures.length; i++) {
+      const future = futures[i] as Future<any>
       if (future.phase !== RUNNING) continue
       const result: unknown =
         i < given ? (results as unknown[])[i] : missing(front.label, results, i, futures.length)

@@ -1,6 +1,6 @@
-// The transport of this thread: handlers in fibers.
+// The transport for handlers in fibers.
 //
-//   proco                 the host: everything below ends with it
+//   proco                 the host (host.ts)
 //   ├─ proco[0]           a worker: takes a batch, runs the handler, takes the next
 //   └─ proco[1]
 //
@@ -21,31 +21,15 @@ import {
   type Routine,
   runReturned,
   settle,
-  spinRoot,
   Waiters,
 } from '../core/index.js'
 import { Arrival } from '../sync/index.js'
 import type { Batch } from './batch.js'
 import type { Front } from './front.js'
+import type { Host } from './host.js'
 import type { Transport } from './transport.js'
 
 export type AnyHandler = (argument: any, work: any) => unknown
-
-/** The host waits for the end. */
-class Hosting extends BaseOp<void> {
-  constructor(private readonly front: Front) {
-    super()
-    if (debugging) opEntered(this)
-  }
-  enter(fiber: Fiber): void {
-    if (this.front.isOver) settle(fiber, this, undefined)
-  }
-  abort(): void {}
-  describe(): string {
-    const { depth, runningBatches } = this.front
-    return `items (${depth} queued, ${runningBatches} in the hands of handlers)`
-  }
-}
 
 /** A worker without work waits to be woken. */
 class Rest extends BaseOp<void> {
@@ -107,45 +91,18 @@ class Worker implements Observer {
 }
 
 export class Crew implements Transport {
-  readonly host: Fiber
   readonly resting = new Waiters()
-  readonly rest: Rest & Op<void>
+  readonly rest: Rest & Op<void> = new Rest(this)
   readonly workers = new Set<Worker>()
   /** A worker was woken, or hired, and has not looked yet. */
   isWaking = false
   private hired = 0
-  private readonly hosting: Hosting
 
   constructor(
     readonly front: Front,
     readonly handler: AnyHandler,
-    starter: Fiber | null,
-  ) {
-    this.rest = new Rest(this)
-    this.hosting = new Hosting(front)
-    const { label } = front
-    const context = starter !== null && starter.cold?.context != null
-    this.host = spinRoot(
-      front.runtime,
-      () => this.hostBody(),
-      context ? { name: label, context } : { name: label },
-      'start()',
-    )
-    if (starter !== null) {
-      this.host.locals = starter.locals
-      this.host.grace = starter.grace
-    }
-    observe(this.host, new HostEnd(front, this.host))
-    front.connect(this)
-  }
-
-  private *hostBody(): Routine<void> {
-    try {
-      yield* this.hosting
-    } finally {
-      this.front.end() // if it was stopped from outside
-    }
-  }
+    private readonly host: Host,
+  ) {}
 
   // ---- what the front calls
 
@@ -161,9 +118,10 @@ export class Crew implements Transport {
   }
 
   private hire(): void {
-    const worker = new Worker(this, this.host)
+    const { fiber } = this.host
+    const worker = new Worker(this, fiber)
     this.workers.add(worker)
-    worker.fiber = this.host.spin(`${this.front.label}[${this.hired++}]`, work, worker)
+    worker.fiber = fiber.spin(`${this.front.label}[${this.hired++}]`, work, worker)
     observe(worker.fiber, worker)
   }
 
@@ -172,16 +130,11 @@ export class Crew implements Transport {
   }
 
   close(): void {
-    if (this.host.op === this.hosting) settle(this.host, this.hosting, undefined)
+    this.host.close()
   }
 
   kill(): void {
-    this.host.kill()
-  }
-
-  /** Ends in order, with time for cleanup; the op waits for the end. */
-  stopHost(): Op<unknown> {
-    return this.host.stop()
+    this.host.fiber.kill()
   }
 
   /** A worker is dead: another may take its place. */
@@ -195,8 +148,7 @@ export class Crew implements Transport {
 
   private workerOf(fiber: Fiber): Worker | undefined {
     for (let f: Fiber | null = fiber; f !== null; f = f.parent) {
-      const worker = f.args[0]
-      if (f.body === work && (worker as Worker).crew === this) return worker as Worker
+      if (f.body === work && (f.args[0] as Worker).crew === this) return f.args[0] as Worker
     }
     return undefined
   }
@@ -231,14 +183,17 @@ function* work(worker: Worker): Routine<void> {
     }
     worker.batch = batch
     batch.carrier = worker
-    if (front.hasWork) crew.wake()
+    if (front.setup.threads > 1 && front.hasWork) crew.wake()
     try {
+      front.isCalling = true
       const returned = handler(batch.argument, batch)
+      front.isCalling = false
       const value =
         typeof returned === 'object' && returned !== null ? yield* outcomeOf(returned, handler) : returned
       worker.batch = null
       batch.succeed(value)
     } catch (error) {
+      front.isCalling = false
       if (isStop(error)) throw error
       worker.batch = null
       batch.fail(error)
@@ -259,18 +214,4 @@ function* outcomeOf(returned: object, handler: AnyHandler): Routine<unknown> {
 
 function hasTraces(fiber: Fiber): boolean {
   return fiber.newest !== null || fiber._mailbox !== null || fiber.cold !== null
-}
-
-/** The host is dead, and everything below it. */
-class HostEnd implements Observer {
-  before: Observer | null = null
-  after: Observer | null = null
-  constructor(
-    private readonly front: Front,
-    readonly watcher: Fiber,
-  ) {}
-  ended(): void {
-    this.front.end()
-    this.front.closed()
-  }
 }

@@ -3,13 +3,15 @@
 
 import { addCleanup, BadState, baton, type Fiber, innermostOwner, removeCleanup } from '../core/index.js'
 import { nodeRuntime } from '../node/index.js'
-import { checkEither } from '../sync/index.js'
+import { checkEither, isAsync } from '../sync/index.js'
 import type { Work } from './batch.js'
+import { Callers } from './callers.js'
 import { type AnyHandler, Crew } from './crew.js'
 import type { Awaitable } from './dual.js'
 import { NotRunning } from './errors.js'
 import { Front } from './front.js'
 import type { Future } from './future.js'
+import { Host } from './host.js'
 import { checkSubmitOptions, type SubmitOptions } from './limits.js'
 import { Log } from './log.js'
 import { makeSetup, type ProcoOptions, type Setup } from './options.js'
@@ -74,9 +76,10 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
     const starter = baton.fiber
     const runtime = starter?.runtime ?? nodeRuntime()
     const front = new Front(this.setup, runtime, new Log(this.setup.logger, this.label, runtime))
-    const crew = new Crew(front, handler as AnyHandler, starter)
+    const host = new Host(front, starter)
+    front.connect(new (isAsync(handler) ? Callers : Crew)(front, handler as AnyHandler, host))
     this.run = front
-    if (starter !== null) endWith(starter, front, crew)
+    if (starter !== null) endWith(starter, front, host)
     front.log.started(this.setup)
     return this as unknown as Executor<J, ResultOf<X, M>, M>
   }
@@ -172,7 +175,7 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
   trySubmit(item: I, options?: SubmitOptions): Future<R> | undefined {
     if (options !== undefined) checkSubmitOptions(options, `${this.label}.trySubmit()`)
     const { front } = this
-    return front.hasRoom(options) ? front.submit(item, options, null) : undefined
+    return front.hasRoom(options) ? front.submit(item, options) : undefined
   }
 
   // ---- looking
@@ -189,12 +192,16 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
 
   /** @internal The present run; throws if there is none. */
   get front(): Front {
-    if (this.run === null || this.state === 'idle') {
-      throw new NotRunning(
-        `${this.label} is not running: ${this.run === null ? 'start() it first' : 'it has ended; start() it again'}`,
-      )
-    }
-    return this.run
+    const { run } = this
+    if (run !== null && !run.isOver) return run
+    throw new NotRunning(
+      `${this.label} is not running: ${run === null ? 'start() it first' : 'it has ended; start() it again'}`,
+    )
+  }
+
+  /** @internal */
+  get isCalling(): boolean {
+    return this.run?.isCalling === true
   }
 
   /** @internal Begins to exit, or gives the run that does. Without a run: null for those who only want to be sure. */
@@ -213,11 +220,11 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
 }
 
 /** When the scope or fiber that it was started in is over, so is it; and it is forgotten there when it ends before. */
-function endWith(starter: Fiber, front: Front, crew: Crew): void {
+function endWith(starter: Fiber, front: Front, host: Host): void {
   const owner = innermostOwner(starter)
   const cleanup = () => {
     front.end()
-    return crew.stopHost()
+    return host.stop()
   }
   addCleanup(owner, cleanup)
   front.whenClosed = () => removeCleanup(owner, cleanup)

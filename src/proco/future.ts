@@ -30,6 +30,14 @@ export interface Submitter {
   settled(future: Future<any>): void
 }
 
+/** What an item was submitted with, and its submission while that waits for room. */
+export class Extras {
+  limits: Limits | null = null
+  submitter: Submitter | null = null
+  /** Whether it was given a key: then the order counts (S80). */
+  isKeyed = false
+}
+
 /**
  * The outcome of an item to be: `get()` waits for it, as often as one likes. It is not a promise, and not thenable: so
  * `await proco.submitAsync(item)` waits only until the item is accepted.
@@ -47,15 +55,13 @@ export class Future<R> extends Eventual<R> {
   /** @internal Its neighbours in the list it stands in. */ before: Future<any> | null = null
   /** @internal */ after: Future<any> | null = null
   /** @internal */ batch: Batch<any> | null = null
-  /** @internal */ limits: Limits | null = null
-  /** @internal Whether it was given a key: then the order counts (S80). */ isKeyed = false
+  /** @internal What few items have. */ extras: Extras | null = null
 
   /** @internal */
   constructor(
     /** The item; later the result, or the error. */
     content: unknown,
     /** @internal */ readonly lane: Lane,
-    /** @internal */ public submitter: Submitter | null,
   ) {
     super(content)
   }
@@ -101,6 +107,15 @@ export class Future<R> extends Eventual<R> {
     return true
   }
 
+  /** @internal It had to wait for room, and is in the queue now. */
+  accepted(): void {
+    const { extras } = this
+    const submitter = extras?.submitter ?? null
+    if (extras === null || submitter === null) return
+    extras.submitter = null
+    submitter.accepted()
+  }
+
   /** @internal Leaves wherever it stands, with an error. */
   leave(phase: number, error: unknown): void {
     const { lane, batch } = this
@@ -115,13 +130,13 @@ export class Future<R> extends Eventual<R> {
 
   /** @internal It has its outcome. Whoever calls this has taken it off its list. */
   override settle(phase: number, content: unknown): void {
-    const { submitter, limits } = this
+    const { extras } = this
     this.batch = null
-    if (limits !== null) limits.end()
     super.settle(phase, content)
-    if (submitter !== null) {
-      this.submitter = null
-      submitter.settled(this)
+    if (extras !== null) {
+      this.extras = null
+      extras.limits?.end()
+      extras.submitter?.settled(this)
     }
   }
 

@@ -24,12 +24,13 @@ export class Histogram {
   private sum = 0
   private max = 0
 
-  record(value: number): void {
+  /** Records a number, as if it had been seen so many times. */
+  record(value: number, times = 1): void {
     const n = value >= 0xffffffff ? 0xffffffff : value >>> 0
     const index = bucketOf(n)
-    this.buckets[index] = (this.buckets[index] as number) + 1
-    this.count++
-    this.sum += n
+    this.buckets[index] = (this.buckets[index] as number) + times
+    this.count += times
+    this.sum += n * times
     if (n > this.max) this.max = n
   }
 

@@ -53,7 +53,7 @@ export class Lane implements TimerNode {
     front.counts.accepted++
     if (this.probe === null) this.measure(future)
     if (front.setup.interval > 0 && this.index < 0 && !this.isDue) this.arm()
-    if (this.isReady) front.wake()
+    if (!front.isAsking && this.isReady) front.wake()
   }
 
   private measure(future: Future<any>): void {
@@ -80,34 +80,34 @@ export class Lane implements TimerNode {
 
   private takeOne(): Batch<any> {
     const future = this.queue.shift()
-    const batch = new Batch(this.front, this, future.content, [future])
+    const batch = new Batch(this.front, this, future.content, future, 1)
     this.hand(future, batch)
     return batch
   }
 
   private takeSome(count: number): Batch<any> {
-    const items: unknown[] = []
-    const futures: Future<any>[] = []
-    const batch = new Batch(this.front, this, items, futures)
-    for (let n = count; n > 0; n--) {
+    const items = new Array<unknown>(count)
+    const futures = new Array<Future<any>>(count)
+    const batch = new Batch(this.front, this, items, futures, count)
+    for (let i = 0; i < count; i++) {
       const future = this.queue.shift()
-      items.push(future.content)
-      futures.push(future)
+      items[i] = future.content
+      futures[i] = future
       this.hand(future, batch)
     }
-    batch.open = count
     return batch
   }
 
   private hand(future: Future<any>, batch: Batch<any>): void {
     future.phase = RUNNING
     future.batch = batch
-    future.content = undefined
-    if (future.isKeyed) batch.isKeyed = this.isBusy = true
-    if (future === this.probe) {
-      this.probe = null
-      this.front.waits.record((this.front.runtime.now() - this.probeTime) * 1000)
-    }
+    if (future.extras?.isKeyed) batch.isKeyed = this.isBusy = true
+    if (future === this.probe) this.measured()
+  }
+
+  private measured(): void {
+    this.probe = null
+    this.front.waits.record((this.front.runtime.now() - this.probeTime) * 1000)
   }
 
   /** Takes an item out of the queue that is not wanted any more. */
@@ -123,7 +123,7 @@ export class Lane implements TimerNode {
     while (line.size > 0 && queue.size < this.front.setup.queueSize) {
       const future = line.shift()
       this.accept(future)
-      future.submitter?.accepted()
+      future.accepted()
     }
   }
 

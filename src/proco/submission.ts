@@ -1,7 +1,7 @@
 // Handing in an item: `submit` waits for the result, `submitAsync` only for room. Both begin when they are first waited
 // for, and whoever comes later waits for the same item.
 
-import { baton, doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
+import { doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
 import { Dual } from './dual.js'
 import { CANCELLED, DONE, Eventual, FAILED } from './eventual.js'
 import type { Front } from './front.js'
@@ -12,16 +12,17 @@ import type { SubmitOptions } from './limits.js'
 export interface Desk {
   /** The present run; throws if there is none. */
   readonly front: Front
+  /** Whether its handler is being called at this moment. */
+  readonly isCalling: boolean
   readonly label: string
 }
 
 /** Waits for the result of an item. The fiber that handed it in cancels it when it leaves (S83). */
 export class Submit<R> extends Dual<R> {
-  front: Front | null = null
   private future: Future<R> | null = null
   private owner: Fiber | null = null
-  /** The fiber that made it: of an async handler, everything before its first await. */
-  private readonly maker = baton.fiber
+  /** Whether it was made in the course of a call of the handler. */
+  private readonly isInside: boolean
 
   constructor(
     private readonly desk: Desk,
@@ -29,16 +30,20 @@ export class Submit<R> extends Dual<R> {
     private readonly options: SubmitOptions | undefined,
   ) {
     super()
+    this.isInside = desk.isCalling
   }
 
   enter(fiber: Fiber): void {
     if (this.future === null) {
-      const front = (this.front = this.desk.front)
+      const { front } = this.desk
       front.refuseInside(fiber, 'wait for the result of another item')
       this.owner = fiber
-      this.future = front.submit(this.item, this.options, null)
+      this.future = front.submit(this.item, this.options)
     }
     this.future.wait(fiber, this)
+  }
+  get front(): Front | null {
+    return this.future === null ? null : this.future.lane.front
   }
   abort(fiber: Fiber): void {
     const { future, owner } = this
@@ -57,8 +62,10 @@ export class Submit<R> extends Dual<R> {
   }
   private handIn(): Future<R> {
     const { front } = this.desk
-    if (this.maker !== null) front.refuseInside(this.maker, 'wait for the result of another item')
-    return front.submit(this.item, this.options, null)
+    if (this.isInside && front.setup.threads === 1) {
+      throw front.refusal('the only handler', 'wait for the result of another item')
+    }
+    return front.submit(this.item, this.options)
   }
   describe(): string {
     return `${this.desk.label}.submit()`
@@ -67,7 +74,6 @@ export class Submit<R> extends Dual<R> {
 
 /** Waits for room only, and gives the future. */
 export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
-  front: Front | null = null
   private future: Future<R> | null = null
   private owner: Fiber | null = null
   /** Only if there was no room at once. */
@@ -94,31 +100,33 @@ export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
     else this.acceptance.wait(fiber, this)
   }
   private handIn(fiber: Fiber | null): Future<R> {
-    const front = (this.front = this.desk.front)
+    const { front } = this.desk
     const future: Future<R> = front.submit(this.item, this.options, this)
     if (future.phase === WAITING) {
       if (fiber !== null && front.isStuck(fiber)) {
-        future.submitter = null
+        future.extras = null
         future.leave(CANCELLED, undefined)
         front.refuseInside(fiber, 'wait for room in its queue')
       }
       this.acceptance = new Eventual<Future<R>>(undefined)
       this.owner = fiber
-    } else future.submitter = null
+    }
     this.future = future
     return future
   }
 
+  get front(): Front | null {
+    return this.future === null ? null : this.future.lane.front
+  }
   accepted(): void {
-    const { future } = this
     this.owner = null
-    ;(future as Future<R>).submitter = null
-    this.acceptance?.settle(DONE, future)
+    this.acceptance?.settle(DONE, this.future)
   }
   /** Refused, cancelled or timed out before there was room. */
   settled(future: Future<R>): void {
     this.owner = null
-    this.acceptance?.settle(FAILED, future.content)
+    if (this.acceptance !== null && this.acceptance.phase < DONE)
+      this.acceptance.settle(FAILED, future.content)
   }
 
   abort(fiber: Fiber): void {

@@ -17,10 +17,14 @@ export type Answer<T> = Op<T> | PromiseLike<T> | T
 
 const AsyncFunctionPrototype = Object.getPrototypeOf(async () => {})
 
+/** Whether it is an async function. */
+export function isAsync(fn: unknown): boolean {
+  return typeof fn === 'function' && Object.getPrototypeOf(fn) === AsyncFunctionPrototype
+}
+
 /** Refuses at the call what is neither a body nor an async function. */
 export function checkEither(fn: unknown, where: string): void {
-  const isAsync = typeof fn === 'function' && Object.getPrototypeOf(fn) === AsyncFunctionPrototype
-  if (!isAsync) checkBody(fn, where)
+  if (!isAsync(fn)) checkBody(fn, where)
 }
 
 export function isPromise(value: unknown): value is PromiseLike<unknown> {

@@ -1,6 +1,6 @@
 // Sync: fibers that share things. Each piece is fair (S52) and hands over directly (S36).
 
-export { Arrival, checkEither } from './arrival.js'
+export { Arrival, checkEither, isAsync } from './arrival.js'
 export { Condition, type ConditionStats } from './condition.js'
 export { PoolClosed, QueueClosed, TimedOut } from './errors.js'
 export { Event, type EventOptions, type EventStats } from './event.js'
