@@ -35,6 +35,10 @@ export class Witness {
     this.proco = new Proco(options as object) as unknown as AnyExecutor
   }
 
+  /** Futures without an outcome. */
+  get open(): number {
+    return this.futures.filter((future) => !future.done).length
+  }
   get threads(): number {
     return this.options.threads ?? 1
   }
