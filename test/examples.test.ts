@@ -277,6 +277,157 @@ const runs: Run[] = [
     settled: [[/process \d+/, 'process n']],
     code: 130,
   },
+  {
+    name: 'proco',
+    printed: ['on its own: 7', 'handed in: queued', 'together: 30, 30', 'after exit: 5, idle'],
+  },
+  {
+    name: 'proco-modes',
+    printed: [
+      'ONE',
+      'queued false',
+      'TWO done true',
+      "[ 'red green blue', 'red green blue', 'red green blue' ]",
+      "[ 'red green', 'red green', 'blue' ]",
+      "[ 'red, one of 3', 'green, one of 3', 'blue, one of 3' ]",
+    ],
+  },
+  {
+    name: 'proco-queues',
+    printed: [
+      'one queue, one thread: 1 at a time',
+      '  a1 b1 c1 a2 b2 c2 a3 b3 c3',
+      'four queues, five threads: no more than five at a time: true',
+      '  all 9 were handled, in an order of their own',
+      'the same with keys: no more than three at a time: true',
+      '  a1 a2 a3',
+      '  b1 b2 b3',
+      '  c1 c2 c3',
+    ],
+  },
+  {
+    name: 'proco-options',
+    printed: [
+      ...[
+        'plain: started: 1 thread, 1 queue',
+        'chained: started: 8 threads, 4 queues, in batches',
+        'from an object: started: 8 threads, 4 queues, in batches',
+        'two by two: started: 2 threads, 2 queues',
+        'three in batches: started: 3 threads, 2 queues, in batches',
+      ].flatMap((line) => {
+        const name = line.split(':')[0]
+        const counts = '0 accepted, 0 done, 0 failed, 0 cancelled'
+        return [line, `${name}: exiting: 0 items to go`, `${name}: exited: ${counts}`]
+      }),
+      'the threads of new Proco() needs a whole number above 0, got 0',
+      'new Proco() has no option "thread"; there are: threads, queues, queueSize, interval, batch, batchSize, results, logger, name',
+    ],
+  },
+  {
+    name: 'proco-quit',
+    printed: [
+      'before the start: idle',
+      '  zero: shop is not running: start() it first',
+      'started: running',
+      'told to exit: draining',
+      '  four: shop takes no more items: it has been told to exit',
+      '  handled one',
+      '  handled two',
+      '  handled three',
+      'after exit: idle',
+      '  five: shop is not running: it has ended; start() it again',
+      'started again: running',
+      '  busy with six',
+      'after kill: idle, cancelled,cancelled',
+      '  dropped six',
+      '  Killed: shop was killed while this item was being handled',
+      '  Killed: shop was killed while this item was in its queue',
+    ],
+  },
+  {
+    name: 'proco-blocks',
+    printed: [
+      '42',
+      'a fiber body',
+      'an async function',
+      'failed: SyntaxError',
+      'the one after the failure',
+      '5 blocks: 4 done, 1 failed',
+    ],
+  },
+  {
+    name: 'proco-timeout',
+    printed: [
+      'just in time',
+      '  the block was stopped',
+      'the handler gave up: proco > proco[0] was cancelled after 50 ms',
+      'and works on: just in time',
+      'the submitter gave up: an item of proco was queued for too long: its timeout is 20 ms',
+      '  the block was stopped',
+      'and works on: just in time',
+    ],
+  },
+  {
+    name: 'proco-retries',
+    printed: [
+      'printer works at try 1',
+      '  scanner: try 1 failed',
+      '  scanner: try 2 failed',
+      'scanner works at try 3',
+      '  fax: try 1 failed',
+      '  fax: try 2 failed',
+      '  fax: try 3 failed',
+      'Error: fax is out of order',
+    ],
+  },
+  {
+    name: 'proco-callbacks',
+    printed: ['we got 27', 'oh: RangeError: division by zero', 'quiet: 0.25; broken: failed'],
+  },
+  {
+    name: 'proco-group-commit',
+    printed: [
+      '640 records were acknowledged',
+      'all of them are in the file: true',
+      'fewer fsyncs than records: true',
+    ],
+  },
+  {
+    name: 'proco-notification',
+    printed: [
+      'in the morning [',
+      "  'to ann: bob likes your photo; cho likes your photo; dan wrote to you',",
+      "  'to bob: ann wrote to you'",
+      ']',
+      "in the evening [ 'to bob: ann wrote again; cho wrote to you' ]",
+    ],
+  },
+  {
+    name: 'proco-write-behind',
+    typed: [{ seen: 'counting visits', signal: 'SIGINT' }],
+    printed: [
+      'counting visits (Ctrl-C ends it)',
+      'the newest count of every page is stored: true',
+      'fewer lines than visits: true',
+    ],
+    code: 130,
+    stderr: 'polyphony: SIGINT: stopping, cleanup has up to 5 s; Ctrl-C again cuts it short\n',
+  },
+  {
+    name: 'proco-async',
+    printed: [
+      'one at a time',
+      '  1',
+      'many at a time',
+      '  51 inserted, 1 failed',
+      '  ann is there already',
+      '  statements: 2',
+      'not for ever',
+      '  slow: gave up after 20 ms',
+      '  an item of users was cancelled by its signal: the client has gone',
+      '53 rows; cho is there: true',
+    ],
+  },
 ]
 
 describe('the examples print what they promise', { concurrency: 2 }, () => {
