@@ -15,7 +15,9 @@ import {
   receive,
   run,
   Semaphore,
+  scope,
   sleep,
+  snooze,
   spin,
   supervise,
   trap,
@@ -35,6 +37,7 @@ import {
   spawnProcess,
   udp,
 } from 'polyphony/io'
+import { type Executor, Proco } from 'polyphony/proco'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
 const mistakes: (() => Op<unknown> | unknown)[] = [
@@ -207,6 +210,37 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => trap('USR1', () => {}),
   () => trap('INTERRUPT', () => {}),
   () => (awaitSignal as () => unknown)(),
+  () => Proco.new().submit(1),
+  function* submitsToOneThatExits() {
+    const proco = Proco.new().start(() => sleep(1))
+    yield* proco.submitAsync(1)
+    spin(() => proco.exit())
+    yield* snooze()
+    yield* proco.submit(2)
+  },
+  () => Proco.new().start(work).start(work),
+  function* waitsForItself() {
+    const proco: Executor<number, unknown> = Proco.new<number>()
+    yield* proco.start((n) => proco.submit(n + 1)).submit(1)
+  },
+  function* exitsInItsHandler() {
+    const proco: Executor<number, unknown> = Proco.new<number>()
+    yield* proco.start(() => proco.exit()).submit(1)
+  },
+  function* returnsTooFew() {
+    const proco = Proco.batch(true)
+      .results('each')
+      .new<number>()
+      .start(([first]) => [first])
+    yield* all([proco.submit(1), proco.submit(2)])
+  },
+  () => new Proco({ results: 'each' }),
+  () => new Proco({ concurrency: 4 } as object),
+  function* forgetsToExit() {
+    const proco = Proco.new<number>()
+    const future = yield* scope(() => proco.start(() => sleep(1)).submitAsync(1))
+    yield* future.get()
+  },
 ]
 
 function fails() {
