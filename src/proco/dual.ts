@@ -1,7 +1,7 @@
 // What fibers and async code can both wait for. Like every op it is lazy: it begins at the first `yield*` or `then`, and
 // only once; whoever comes later waits for the same end.
 
-import { BaseOp, debugging, type Op, opEntered } from '../core/index.js'
+import { BaseOp, baton, debugging, type Fiber, type Op, opEntered } from '../core/index.js'
 import type { Front } from './front.js'
 
 /**
@@ -25,6 +25,8 @@ export interface Awaitable<T> extends Op<T>, PromiseLike<T> {
 export abstract class Dual<T> extends BaseOp<T> implements Awaitable<T> {
   /** The run that it waits for; null before it has begun. */
   abstract readonly front: Front | null
+  /** The fiber that made it. Of an async handler that is known only up to its first await, and a `then` comes too late. */
+  protected readonly maker: Fiber | null = baton.fiber
   /** Begins, unless it has begun, and gives the promise of its end. */
   protected abstract begin(): Promise<T>
 

@@ -139,15 +139,22 @@ class Get<R> extends Dual<R> {
     return this.future.lane.front
   }
   enter(fiber: Fiber): void {
-    const { future } = this
-    if (!future.done) this.front.refuseInside(fiber, 'wait for one of its items')
-    future.wait(fiber, this)
+    this.refuse(fiber)
+    this.future.wait(fiber, this)
   }
   abort(fiber: Fiber): void {
     this.future.leaveLine(fiber)
   }
   protected begin(): Promise<R> {
+    try {
+      if (this.maker !== null) this.refuse(this.maker)
+    } catch (error) {
+      return Promise.reject(error)
+    }
     return this.future.promise()
+  }
+  private refuse(fiber: Fiber): void {
+    if (!this.future.done) this.front.refuseInside(fiber, 'wait for one of its items')
   }
   describe(): string {
     return `a future of ${this.front.label}`

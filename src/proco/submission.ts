@@ -1,7 +1,7 @@
 // Handing in an item: `submit` waits for the result, `submitAsync` only for room. Both begin when they are first waited
 // for, and whoever comes later waits for the same item.
 
-import { baton, doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
+import { doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
 import { Dual } from './dual.js'
 import { CANCELLED, DONE, Eventual, FAILED } from './eventual.js'
 import type { Front } from './front.js'
@@ -20,8 +20,6 @@ export class Submit<R> extends Dual<R> {
   front: Front | null = null
   private future: Future<R> | null = null
   private owner: Fiber | null = null
-  /** The fiber that made it: of an async handler, everything before its first await. */
-  private readonly maker = baton.fiber
 
   constructor(
     private readonly desk: Desk,
@@ -86,10 +84,15 @@ export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
     const fiber = this.future === null ? freePass() : null
     if (fiber === null) return super.next()
     const future = this.handIn(fiber)
+    if (this.acceptance !== null) this.owner = fiber
     return this.acceptance === null ? doneIn(fiber, future) : super.next()
   }
   enter(fiber: Fiber): void {
-    const future = this.future ?? this.handIn(fiber)
+    let { future } = this
+    if (future === null) {
+      future = this.handIn(fiber)
+      if (this.acceptance !== null) this.owner = fiber
+    }
     if (this.acceptance === null) settle(fiber, this, future)
     else this.acceptance.wait(fiber, this)
   }
@@ -103,7 +106,6 @@ export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
         front.refuseInside(fiber, 'wait for room in its queue')
       }
       this.acceptance = new Eventual<Future<R>>(undefined)
-      this.owner = fiber
     } else future.submitter = null
     this.future = future
     return future
@@ -127,7 +129,7 @@ export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
   }
   protected begin(): Promise<Future<R>> {
     try {
-      const future = this.future ?? this.handIn(null)
+      const future = this.future ?? this.handIn(this.maker)
       return this.acceptance === null ? Promise.resolve(future) : this.acceptance.promise()
     } catch (error) {
       return Promise.reject(error)
@@ -171,7 +173,7 @@ export class Exit extends Dual<void> {
   }
   protected begin(): Promise<void> {
     try {
-      return (this.ending ?? this.drain(null)).promise()
+      return (this.ending ?? this.drain(this.maker)).promise()
     } catch (error) {
       return Promise.reject(error)
     }
