@@ -92,7 +92,7 @@ describe('the options of an executor', () => {
     queues: counts,
     queueSize: counts,
     batchSize: counts.filter((value) => value !== Infinity),
-    interval: [-1, Number.NaN, '100', null, true, {}],
+    interval: [-1, Number.NaN, Infinity, '100', null, true, {}],
     batch: [1, 'true', null, 0, {}],
     results: ['all', true, null, 1],
     logger: [null, 1, 'console', {}, { info() {} }, () => {}],
