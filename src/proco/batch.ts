@@ -59,6 +59,7 @@ export class Batch<I> implements Work {
   /** The handler has failed, or was lost. */
   fail(error: unknown): void {
     if (this.open > 0) this.front.log.failed(error, this.size)
+    else this.front.log.lost(error)
     this.settleAll(FAILED, error)
     this.front.over(this)
   }

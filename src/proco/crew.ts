@@ -77,6 +77,8 @@ class Worker implements Observer {
   /** It is dead. */
   ended(): void {
     this.drop(`${this.fiber.path} was stopped while it handled this item`)
+    const { outcome } = this.fiber
+    if (outcome?.type === 'error') this.crew.front.log.lost(outcome.error) // of a child that was left behind
     this.crew.lost(this)
   }
 

@@ -25,6 +25,14 @@ export interface Awaitable<T> extends Op<T>, PromiseLike<T> {
 export abstract class Dual<T> extends BaseOp<T> implements Awaitable<T> {
   /** The run that it waits for; null before it has begun. */
   abstract readonly front: Front | null
+
+  constructor(
+    /** Whether it was made while the handler was being called: by a plain one, or by an async one before its first await. */
+    protected readonly isInside: boolean,
+  ) {
+    super()
+  }
+
   /** Begins, unless it has begun, and gives the promise of its end. */
   protected abstract begin(): Promise<T>
 

@@ -205,12 +205,12 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
   }
 
   /** @internal Begins to exit, or gives the run that does. Without a run: null for those who only want to be sure. */
-  drain(isSure: boolean, fiber: Fiber | null): Front | null {
+  drain(isSure: boolean, fiber: Fiber | null, isInside: boolean): Front | null {
     if (isSure && this.state === 'idle') return null
     const { front } = this
-    if (fiber !== null && front.isInside(fiber)) {
+    if (fiber === null ? isInside : front.isInside(fiber)) {
       throw new BadState(
-        `${fiber.path} is a handler of ${this.label} and cannot wait for its exit(): it would wait for its own end. ` +
+        `${fiber?.path ?? 'this'} is a handler of ${this.label} and cannot wait for its exit(): it would wait for its own end. ` +
           'Call exit() outside, or kill().',
       )
     }

@@ -315,10 +315,15 @@ export class Front {
 
   /** S85: a handler that waits for its own place waits for ever. */
   refuseInside(fiber: Fiber, what: string): void {
-    if (this.transport.isStuck(fiber)) throw this.refusal(fiber.path, what)
+    if (this.transport.isStuck(fiber)) throw this.refusal(what, fiber.path)
   }
 
-  refusal(who: string, what: string): BadState {
+  /** Whether there is only one handler at a time. */
+  get isSole(): boolean {
+    return this.setup.threads === 1
+  }
+
+  refusal(what: string, who = 'this'): BadState {
     return new BadState(
       `${who} is a handler of ${this.label} and cannot ${what}: all its handlers would wait for each other. ` +
         'Use submitAsync(), which does not wait for the result, or more threads.',

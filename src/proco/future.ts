@@ -148,7 +148,7 @@ export class Future<R> extends Eventual<R> {
 
 class Get<R> extends Dual<R> {
   constructor(private readonly future: Future<R>) {
-    super()
+    super(future.lane.front.isCalling)
   }
   get front(): Front {
     return this.future.lane.front
@@ -162,7 +162,10 @@ class Get<R> extends Dual<R> {
     this.future.leaveLine(fiber)
   }
   protected begin(): Promise<R> {
-    return this.future.promise()
+    const { future, front } = this
+    if (this.isInside && !future.done && front.isSole)
+      return Promise.reject(front.refusal('wait for one of its items'))
+    return future.promise()
   }
   describe(): string {
     return `a future of ${this.front.label}`

@@ -115,7 +115,9 @@ export class Lane implements TimerNode {
     this.queue.remove(future)
     if (future === this.probe) this.probe = null
     this.refill()
-    if (this.queue.size === 0) this.disarm()
+    if (this.queue.size > 0) return
+    this.disarm()
+    this.isDue = this.front.isHurried
   }
 
   private refill(): void {

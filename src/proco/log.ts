@@ -44,6 +44,12 @@ export class Log {
     if (this.logger !== undefined)
       this.say('error', `the handler failed with ${plural(size, 'item')}: ${show(error)}`)
   }
+  /** An error that no item can have any more: all have their outcomes. */
+  lost(error: unknown): void {
+    const message = `a handler failed when all its items had an outcome: ${show(error)}`
+    if (this.logger !== undefined) this.say('error', message)
+    else this.runtime.report({ kind: 'unobserved', message: `${this.label}: ${message}`, error })
+  }
   mismatch(given: number, size: number): void {
     this.say('warn', `the handler returned ${plural(given, 'result')} for ${plural(size, 'item')}`)
   }

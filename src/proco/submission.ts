@@ -5,7 +5,7 @@ import { doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/
 import { Dual } from './dual.js'
 import { CANCELLED, DONE, Eventual, FAILED } from './eventual.js'
 import type { Front } from './front.js'
-import { type Future, type Submitter, WAITING } from './future.js'
+import { type Extras, type Future, type Submitter, WAITING } from './future.js'
 import type { SubmitOptions } from './limits.js'
 
 /** Knows which run of an executor is the present one. */
@@ -21,16 +21,13 @@ export interface Desk {
 export class Submit<R> extends Dual<R> {
   private future: Future<R> | null = null
   private owner: Fiber | null = null
-  /** Whether it was made in the course of a call of the handler. */
-  private readonly isInside: boolean
 
   constructor(
     private readonly desk: Desk,
     private readonly item: unknown,
     private readonly options: SubmitOptions | undefined,
   ) {
-    super()
-    this.isInside = desk.isCalling
+    super(desk.isCalling)
   }
 
   enter(fiber: Fiber): void {
@@ -62,9 +59,7 @@ export class Submit<R> extends Dual<R> {
   }
   private handIn(): Future<R> {
     const { front } = this.desk
-    if (this.isInside && front.setup.threads === 1) {
-      throw front.refusal('the only handler', 'wait for the result of another item')
-    }
+    if (this.isInside && front.isSole) throw front.refusal('wait for the result of another item')
     return front.submit(this.item, this.options)
   }
   describe(): string {
@@ -84,7 +79,7 @@ export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
     private readonly item: unknown,
     private readonly options: SubmitOptions | undefined,
   ) {
-    super()
+    super(desk.isCalling)
   }
 
   /** Mostly there is room, and nothing to wait for. */
@@ -103,10 +98,10 @@ export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
     const { front } = this.desk
     const future: Future<R> = front.submit(this.item, this.options, this)
     if (future.phase === WAITING) {
-      if (fiber !== null && front.isStuck(fiber)) {
-        future.extras = null
+      if (fiber === null ? this.isInside && front.isSole : front.isStuck(fiber)) {
+        ;(future.extras as Extras).submitter = null
         future.leave(CANCELLED, undefined)
-        front.refuseInside(fiber, 'wait for room in its queue')
+        throw front.refusal('wait for room in its queue', fiber?.path)
       }
       this.acceptance = new Eventual<Future<R>>(undefined)
       this.owner = fiber
@@ -149,7 +144,7 @@ export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
 /** What has an end to wait for. */
 export interface Draining extends Desk {
   /** Begins to exit, or gives the run that does; null if there is none, and `isSure` says that this is as well. */
-  drain(isSure: boolean, fiber: Fiber | null): Front | null
+  drain(isSure: boolean, fiber: Fiber | null, isInside: boolean): Front | null
 }
 
 /** Waits until everything is handled and all handlers are gone. */
@@ -162,7 +157,7 @@ export class Exit extends Dual<void> {
     /** Whether it is as well if it is not running. */
     private readonly isSure = false,
   ) {
-    super()
+    super(desk.isCalling)
   }
   enter(fiber: Fiber): void {
     if (this.ending === null) this.drain(fiber)
@@ -170,7 +165,7 @@ export class Exit extends Dual<void> {
   }
   private drain(fiber: Fiber | null): Eventual<void> {
     const { desk, isSure } = this
-    const front = desk.drain(isSure, fiber)
+    const front = desk.drain(isSure, fiber, this.isInside)
     this.ending = front === null ? OVER : front.ending
     return this.ending
   }
