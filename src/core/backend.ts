@@ -18,7 +18,7 @@ export interface Backend {
   /** The number of ops that hold the process (S64) went from 0 to 1 or back. */
   hold(held: boolean): void
   /** Something that must not pass silently: a swallowed stop, an abandoned fiber, an error nobody observed,
-   * a lock whose holder is dead, connections that had to be dropped. */
+   * a lock whose holder is dead, connections or items that had to be dropped. */
   report(report: Report): void
   /** Takes hold of the async context of this moment (`spin({ context: true })`). Left out: there is no such thing here. */
   capture?(): Context

@@ -85,7 +85,7 @@ export class Callers implements Transport {
     ;(batch.carrier as Place).batch = null
     this.busy--
     batch.end()
-    if (this.front.hasWork) this.wake()
+    this.front.freed()
   }
 
   close(): void {

@@ -143,7 +143,7 @@ export class Crew implements Transport {
   lost(worker: Worker): void {
     this.workers.delete(worker)
     this.isWaking = false
-    if (this.front.hasWork) this.wake()
+    this.front.freed()
   }
 
   // ---- who is inside

@@ -223,6 +223,7 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
 function endWith(starter: Fiber, front: Front, host: Host): void {
   const owner = innermostOwner(starter)
   const cleanup = () => {
+    if (starter.stopReason === undefined) front.log.dropped(front.open, starter.path)
     front.end()
     return host.stop()
   }

@@ -158,6 +158,12 @@ export class Front {
     this.transport.wake()
   }
 
+  /** A place has come free by itself: the transport is woken again if there is something to take. */
+  freed(): void {
+    this.isAsking = false
+    if (this.hasWork) this.wake()
+  }
+
   /** Whether there is something to take. */
   get hasWork(): boolean {
     for (const lane of this.lanes) if (lane.isReady) return true
@@ -281,6 +287,12 @@ export class Front {
     let depth = 0
     for (const { queue } of this.lanes) depth += queue.size
     return depth
+  }
+
+  /** Items that were accepted and have no outcome. */
+  get open(): number {
+    const { accepted, done, failed, cancelled } = this.counts
+    return accepted - done - failed - cancelled
   }
 
   get waiting(): number {

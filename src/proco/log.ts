@@ -50,6 +50,12 @@ export class Log {
     if (this.logger !== undefined) this.say('error', message)
     else this.runtime.report({ kind: 'unobserved', message: `${this.label}: ${message}`, error })
   }
+  /** The scope it was started in is over, and nobody has waited for these. */
+  dropped(open: number, starter: string): void {
+    if (open === 0) return
+    const message = `${plural(open, 'item')} had no outcome when ${starter}, where it was started, was over. exit() it before, or take it in use()`
+    this.runtime.report({ kind: 'dropped', message: `${this.label}: ${message}` })
+  }
   mismatch(given: number, size: number): void {
     this.say('warn', `the handler returned ${plural(given, 'result')} for ${plural(size, 'item')}`)
   }

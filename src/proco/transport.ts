@@ -10,7 +10,7 @@ import type { Batch } from './batch.js'
  * told to stop it.
  */
 export interface Transport {
-  /** There is something to take. Called again for the next batch after each one taken, as long as there is more. */
+  /** There is something to take. Said once until `take()` is called; who frees a place without that calls `front.freed()`. */
   wake(): void
   /** This batch is not wanted any more: end it in order, then say `batch.end()`. Until then it takes up its place. */
   stop(batch: Batch<any>, reason: unknown): void
