@@ -360,7 +360,7 @@ const runs: Run[] = [
     printed: [
       'just in time',
       '  the block was stopped',
-      'the handler gave up: proco > proco[0] was cancelled after 50 ms',
+      'the handler gave up after 50 ms',
       'and works on: just in time',
       'the submitter gave up: an item of proco was queued for too long: its timeout is 20 ms',
       '  the block was stopped',
@@ -387,10 +387,11 @@ const runs: Run[] = [
   {
     name: 'proco-group-commit',
     printed: [
-      '640 records were acknowledged',
-      'all of them are in the file: true',
+      '640 records, n fsyncs',
       'fewer fsyncs than records: true',
+      'every acknowledged record is in the file: true',
     ],
+    settled: [[/\d+ fsyncs/, 'n fsyncs']], // what came in while the disk was busy is a matter of its speed
   },
   {
     name: 'proco-notification',
