@@ -1,6 +1,6 @@
 // The errors of this room.
 
-import { PolyphonyError } from '../core/index.js'
+import { PolyphonyError, show } from '../core/index.js'
 
 /**
  * The executor is not running: it was not started yet, or has been told to exit. It was not the item's fault.
@@ -51,4 +51,10 @@ export class Killed extends PolyphonyError {
  */
 export class MissingResult extends PolyphonyError {
   override readonly code = 'MISSING_RESULT'
+}
+
+/** A reason, of whichever kind, as part of a sentence. */
+export function inWords(reason: unknown): string {
+  if (typeof reason === 'string') return reason
+  return reason instanceof Error ? reason.message : show(reason)
 }

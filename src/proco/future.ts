@@ -9,6 +9,7 @@
 import { Cancel, type Fiber } from '../core/index.js'
 import type { Batch } from './batch.js'
 import { type Awaitable, Dual } from './dual.js'
+import { inWords } from './errors.js'
 import { CANCELLED, DONE, Eventual } from './eventual.js'
 import type { Front } from './front.js'
 import type { Lane } from './lane.js'
@@ -99,7 +100,7 @@ export class Future<R> extends Eventual<R> {
    */
   cancel(reason?: unknown): boolean {
     if (this.phase >= DONE) return false
-    const why = reason === undefined ? '' : `: ${reason instanceof Error ? reason.message : String(reason)}`
+    const why = reason === undefined ? '' : `: ${inWords(reason)}`
     this.leave(
       CANCELLED,
       new Cancel(`an item of ${this.lane.front.label} was cancelled${why}`, { cause: reason }),

@@ -10,6 +10,7 @@ import {
   type TimerNode,
 } from '../core/index.js'
 import { TimedOut } from '../sync/index.js'
+import { inWords } from './errors.js'
 import { CANCELLED, FAILED } from './eventual.js'
 import type { Future } from './future.js'
 
@@ -70,6 +71,5 @@ export class Limits implements TimerNode {
 }
 
 export function aborted(label: string, { reason }: AbortSignal): Cancel {
-  const why = reason instanceof Error ? reason.message : String(reason)
-  return new Cancel(`an item of ${label} was cancelled by its signal: ${why}`, { cause: reason })
+  return new Cancel(`an item of ${label} was cancelled by its signal: ${inWords(reason)}`, { cause: reason })
 }
