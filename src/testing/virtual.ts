@@ -55,7 +55,7 @@ async function live(world: World): Promise<void> {
     if (backend.onTimer !== null) await came
     else {
       await Promise.race([came, turns(3)])
-      if (world.runtime.queue.size === 0) world.jump()
+      if (world.runtime.queue.size === 0 && world.runtime.timers.size > 0) world.jump()
     }
   }
 }

@@ -103,6 +103,7 @@ export class World {
     backend.time = Math.max(backend.time, runtime.nextTimer)
     runtime.timers.fire(backend.time)
     runtime.weakTimers.fire(backend.time)
+    if (runtime.queue.size === 0) runtime.turn() // else it would think that it is awake, and tell nobody of the next one
   }
 
   private refuse(why: string): never {

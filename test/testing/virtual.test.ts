@@ -31,6 +31,41 @@ describe('virtual', () => {
     assert.equal(result, 'after the interval')
   })
 
+  it('a timer that is due at once and wakes only async code does not end the world', async () => {
+    const code = await virtual(function* () {
+      const proco = Proco.interval(100)
+        .new<string>()
+        .start(() => {})
+      const code = yield* until(proco.submit('late', { timeout: 0 }).catch((error) => error.code))
+      yield* proco.exit()
+      return code
+    })
+    assert.equal(code, 'TIMED_OUT')
+  })
+
+  it('a timer that async code takes away is not jumped to', async () => {
+    const { time, state } = await virtual(function* () {
+      const proco = Proco.interval(100)
+        .new<string>()
+        .start(() => {})
+      const future = yield* proco.submitAsync('never')
+      yield* until(
+        Promise.resolve().then(
+          () =>
+            new Promise<void>((resolve) =>
+              setImmediate(() => {
+                future.cancel()
+                setImmediate(() => setImmediate(() => setImmediate(() => setImmediate(resolve))))
+              }),
+            ),
+        ),
+      )
+      yield* proco.exit()
+      return { time: (Fiber.current as any).runtime.now(), state: future.state }
+    })
+    assert.deepEqual({ time, state }, { time: 0, state: 'cancelled' })
+  })
+
   it('takes a plain body', async () => {
     assert.equal(await virtual(() => 42), 42)
     assert.equal(await virtual(() => sleep(1000)), undefined)
