@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs'
 import { needBuilt, readArgs, wholeNumber } from './args.js'
 
 const AT_ONCE = 2
-const FOLDERS = ['semantics', 'sync', 'combine', 'supervise', 'time']
+const FOLDERS = ['semantics', 'sync', 'combine', 'supervise', 'time', 'proco']
 
 const { words } = readArgs('npm run test:seeds -- [number of seeds]', {}, 1)
 const seeds = wholeNumber('the number of seeds', words[0], 1) ?? 20

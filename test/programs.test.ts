@@ -308,6 +308,16 @@ describe('memory', { concurrency: 1 }, () => {
     assert.deepEqual([code, stdout, stderr], [0, lines('flat', 'collected'), ''])
   })
 
+  test('S78 many items, with failures and cancels at random: the counts add up, and the heap is flat', async (t) => {
+    // npm run test:soak does it with a million.
+    const { code, stdout, stderr } = await program('proco-soak', ['50000'], {
+      node: ['--expose-gc'],
+      limit: 60_000,
+    })
+    t.diagnostic(stdout)
+    assert.deepEqual([code, stderr, stdout.split('\n').at(-2)], [0, '', 'all items, 1 fiber, 0 timers left'])
+  })
+
   test('S04 dead fibers and their results are collected', async () => {
     const { code, stdout, stderr } = await program('heap', ['dead'], { node: ['--expose-gc'] })
     assert.deepEqual([code, stdout, stderr], [0, 'collected\n', ''])

@@ -46,14 +46,16 @@ export async function virtual<R>(
 
 /** While fibers wait for promises, the real event loop gets a few turns before time jumps past them. */
 async function live(world: World): Promise<void> {
+  const { backend } = world
   while (world.advance(false) === 'outside') {
     const came = new Promise<void>((resolve) => {
-      world.backend.onWake = resolve
+      backend.onWake = resolve
+      backend.onTimer = world.runtime.timers.size === 0 ? resolve : null
     })
-    if (world.runtime.timers.size === 0) await came
+    if (backend.onTimer !== null) await came
     else {
       await Promise.race([came, turns(3)])
-      if (world.runtime.queue.size === 0) world.jump()
+      if (world.runtime.queue.size === 0 && world.runtime.timers.size > 0) world.jump()
     }
   }
 }

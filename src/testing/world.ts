@@ -28,6 +28,8 @@ class VirtualBackend implements Backend {
   readonly reports: Report[] = []
   /** Called when something from outside made a fiber runnable while nobody drove the world. */
   onWake: (() => void) | null = null
+  /** Called when something from outside has set a timer meanwhile. */
+  onTimer: (() => void) | null = null
   private keepAlive: ReturnType<typeof setInterval> | undefined
 
   now(): number {
@@ -37,7 +39,9 @@ class VirtualBackend implements Backend {
     this.onWake?.()
   }
   yieldTurn(): void {}
-  rest(): void {}
+  rest(_nextTimer: number, isAwaited: boolean): void {
+    if (isAwaited) this.onTimer?.()
+  }
   /** A wait for the outside: the process must not end before its answer has come. */
   hold(held: boolean): void {
     clearInterval(this.keepAlive)
@@ -99,6 +103,7 @@ export class World {
     backend.time = Math.max(backend.time, runtime.nextTimer)
     runtime.timers.fire(backend.time)
     runtime.weakTimers.fire(backend.time)
+    if (runtime.queue.size === 0) runtime.turn() // else it would think that it is awake, and tell nobody of the next one
   }
 
   private refuse(why: string): never {

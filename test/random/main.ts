@@ -1,6 +1,7 @@
-// npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules|constructs]
+// npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules|constructs|proco]
 
-import { check, type Property, properties } from './check.js'
+import { type CheckOptions, check, type Property, properties } from './check.js'
+import { checkProco } from './proco/check.js'
 
 const scripts = new URL('../../../scripts/args.js', import.meta.url)
 const { oneOf, readArgs, refuse, wholeNumber } = await import(scripts.href)
@@ -10,7 +11,7 @@ const STRETCH = 5000
 const MAX_SEED = 0x7fffffff
 
 const { values } = readArgs(
-  'npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules|constructs]',
+  'npm run test:random -- [--runs 2000] [--seed n] [--path p] [--only model|rules|constructs|proco]',
   {
     runs: { type: 'string', default: '2000' },
     seed: { type: 'string' },
@@ -20,17 +21,22 @@ const { values } = readArgs(
 )
 const runs: number = wholeNumber('--runs', values.runs, 1)
 const seed: number = wholeNumber('--seed', values.seed, 0, MAX_SEED) ?? Date.now() & MAX_SEED
-oneOf('--only', values.only, Object.keys(properties))
+const names = [...Object.keys(properties), 'proco']
+oneOf('--only', values.only, names)
 if (values.path !== undefined && (values.seed === undefined || !/^\d+(:\d+)*$/.test(values.path)))
   refuse('--path is what a failure printed, such as 12:0:3, and goes with the --seed printed there')
-const chosen = Object.keys(properties).filter((name) => values.only === undefined || values.only === name)
+const chosen = names.filter((name) => values.only === undefined || values.only === name)
+
+function checkOne(name: string, options: CheckOptions): Promise<void> {
+  return name === 'proco' ? checkProco(options) : check(name as Property, options)
+}
 
 try {
-  for (const property of chosen as Property[]) {
-    if (values.path !== undefined) await check(property, { runs: 1, seed, path: values.path })
+  for (const property of chosen) {
+    if (values.path !== undefined) await checkOne(property, { runs: 1, seed, path: values.path })
     for (let done = 0; done < runs && values.path === undefined; ) {
       const stretch = Math.min(STRETCH, runs - done)
-      await check(property, { runs: stretch, seed: (seed + done) & MAX_SEED })
+      await checkOne(property, { runs: stretch, seed: (seed + done) & MAX_SEED })
       done += stretch
       console.log(`${property}: ${done} of ${runs} programs, seed ${seed}`)
     }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { check } from './check.js'
+import { checkProco } from './proco/check.js'
 import { type Program, print, programs } from './program.js'
 import { reduce } from './reduce.js'
 import { run, runPrinted } from './run.js'
@@ -19,6 +20,9 @@ test('random programs keep the rules in any order of their fibers', () =>
 
 test('random programs lose and double nothing of what constructs hold, in any order of their fibers', () =>
   check('constructs', { runs: RUNS, seed: SEED }))
+
+test('S78 random lives of an executor: one outcome for each item, and nobody waits for ever', () =>
+  checkProco({ runs: RUNS, seed: SEED }))
 
 test('a random program does the same as it is printed, and watched', async () => {
   for (const language of ['all', 'constructs'] as const) {

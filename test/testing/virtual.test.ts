@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Fiber, moveOnAfter, receive, sleep, snooze, spin, suspend, until } from 'polyphony'
+import { Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
 
 describe('virtual', () => {
@@ -12,6 +13,57 @@ describe('virtual', () => {
     })
     assert.equal(result, 'a week later')
     assert.ok(performance.now() - started < 10_000)
+  })
+
+  it('a timer that async code sets while all fibers wait for that code is not missed', async () => {
+    const result = await virtual(function* () {
+      const proco = Proco.interval(100)
+        .new<string, string>()
+        .start((item) => item)
+      async function later() {
+        await null // the world rests by now, without any timer
+        return await proco.submit('after the interval')
+      }
+      const value = yield* until(later())
+      yield* proco.exit()
+      return value
+    })
+    assert.equal(result, 'after the interval')
+  })
+
+  it('a timer that is due at once and wakes only async code does not end the world', async () => {
+    const code = await virtual(function* () {
+      const proco = Proco.interval(100)
+        .new<string>()
+        .start(() => {})
+      const code = yield* until(proco.submit('late', { timeout: 0 }).catch((error) => error.code))
+      yield* proco.exit()
+      return code
+    })
+    assert.equal(code, 'TIMED_OUT')
+  })
+
+  it('a timer that async code takes away is not jumped to', async () => {
+    const { time, state } = await virtual(function* () {
+      const proco = Proco.interval(100)
+        .new<string>()
+        .start(() => {})
+      const future = yield* proco.submitAsync('never')
+      yield* until(
+        Promise.resolve().then(
+          () =>
+            new Promise<void>((resolve) =>
+              setImmediate(() => {
+                future.cancel()
+                setImmediate(() => setImmediate(() => setImmediate(() => setImmediate(resolve))))
+              }),
+            ),
+        ),
+      )
+      yield* proco.exit()
+      return { time: (Fiber.current as any).runtime.now(), state: future.state }
+    })
+    assert.deepEqual({ time, state }, { time: 0, state: 'cancelled' })
   })
 
   it('takes a plain body', async () => {
