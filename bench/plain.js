@@ -1,4 +1,4 @@
-// Queue, semaphore, mutex and pool as one writes them oneself with promises: the "async" of the rows about constructs.
+// Queue, semaphore, mutex, pool and executor as one writes them oneself with promises: the "async" of the rows about constructs.
 // The shortest code that is right and quick: who waits is handed the item, the permit, the resource. Nobody who waits can
 // be stopped, no holder is known, nothing is counted.
 
@@ -89,5 +89,38 @@ export class PlainPool {
     } finally {
       this.release(resource)
     }
+  }
+}
+
+/** Takes what is there, hands it to `handle`, and begins again: a promise for each item. */
+export class PlainExecutor {
+  items = []
+  isBusy = false
+
+  constructor(handle, batchSize = Infinity) {
+    this.handle = handle
+    this.batchSize = batchSize
+  }
+
+  submit(item) {
+    return new Promise((resolve, reject) => {
+      this.items.push({ item, resolve, reject })
+      if (!this.isBusy) this.work()
+    })
+  }
+
+  async work() {
+    this.isBusy = true
+    await DONE
+    while (this.items.length > 0) {
+      const batch = this.items.splice(0, this.batchSize)
+      try {
+        const result = await this.handle(batch.map(({ item }) => item))
+        for (const { resolve } of batch) resolve(result)
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    this.isBusy = false
   }
 }
