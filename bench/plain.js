@@ -92,14 +92,28 @@ export class PlainPool {
   }
 }
 
-/** Takes what is there, hands it to `handle`, and begins again: a promise for each item. */
-export class PlainExecutor {
+/** Items one by one: each is handled after the one before. */
+export class PlainChain {
+  last = DONE
+
+  constructor(handle) {
+    this.handle = handle
+  }
+
+  submit(item) {
+    const result = this.last.then(() => this.handle(item))
+    this.last = result.catch(() => {})
+    return result
+  }
+}
+
+/** Items in batches: takes what is there, hands it to `handle`, and begins again. */
+export class PlainBatches {
   items = []
   isBusy = false
 
-  constructor(handle, batchSize = Infinity) {
+  constructor(handle) {
     this.handle = handle
-    this.batchSize = batchSize
   }
 
   submit(item) {
@@ -113,7 +127,8 @@ export class PlainExecutor {
     this.isBusy = true
     await DONE
     while (this.items.length > 0) {
-      const batch = this.items.splice(0, this.batchSize)
+      const batch = this.items
+      this.items = []
       try {
         const result = await this.handle(batch.map(({ item }) => item))
         for (const { resolve } of batch) resolve(result)

@@ -3,7 +3,7 @@
 import { run } from '../../dist/index.js'
 import { Proco } from '../../dist/proco/index.js'
 import { asyncCrowd, callbackCrowd, crowd } from '../crowd.js'
-import { PlainExecutor } from '../plain.js'
+import { PlainChain } from '../plain.js'
 
 const CLIENTS = 1000
 
@@ -40,9 +40,12 @@ async function pushLoop(queue, n) {
 
 const others = {
   multiple: CLIENTS,
+  apart: true, // why, says proco-batch.js
+  processes: 3,
+  rounds: 3,
   async: (n) => {
-    const executor = new PlainExecutor(asyncWork, 1)
-    return asyncCrowd(n, (times) => asyncSubmitLoop(executor, times), CLIENTS)
+    const chain = new PlainChain(asyncWork)
+    return asyncCrowd(n, (times) => asyncSubmitLoop(chain, times), CLIENTS)
   },
   'p-queue':
     ({ default: PQueue }) =>
