@@ -7,8 +7,8 @@
 //   detail      true: not in the short table of README.md
 //   aim         { async: 1.5, effect: 6 } means: at most 1.5 times the cost of async, at least 6 times faster than effect.
 //               { most: 450 } is a figure that ours must not exceed
-//   unit        without one, CPU time for each operation; or 'bytes', 'MB', 'steps', 'ms', '%', 'calls': the contestants
-//               return the figure
+//   unit        without one, CPU time for each operation; or 'bytes', 'MB', 'steps', 'ms', 'µs', '%', 'calls' ...: the
+//               contestants return the figure
 //   ours, async   (n, clock) => promise; does the operation n times. Likewise what Node has itself: net, readline ...
 //   effect, effection, tarn, 'generic-pool' ...   the name of any package in package.json:
 //               (library) => (n, clock) => promise; the library is loaded only if it takes part
@@ -37,7 +37,16 @@ import { readFileSync } from 'node:fs'
 const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
 
 /** What Node has itself, and what we have in another form. */
-export const WITHOUT_LIBRARY = ['net', 'net corked', 'node:http', 'readline', 'readline for await', 'read()']
+export const WITHOUT_LIBRARY = [
+  'net',
+  'net corked',
+  'node:http',
+  'readline',
+  'readline for await',
+  'read()',
+  'fsync for each',
+  'linger of 5 ms',
+]
 /** Other ways of using a package, and the one whose name is taken. */
 const FORMS = {
   'fastq.promise': 'fastq',
