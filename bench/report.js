@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { CONTESTANTS, isLibrary, median, packageOf } from './harness.js'
+import { readSection } from './section.js'
 import { aimOf, figureOf, isText, lineOf, missedBy, othersOf, ratioOf, titles, verdictOf } from './table.js'
 
 const results = new URL('results.md', import.meta.url)
@@ -11,7 +12,7 @@ const END = '<!-- /bench -->'
 
 /** `nodes`: [{ version, results: [{ row, figures }] }] */
 export function writeReport(nodes, { rounds, load }) {
-  writeFileSync(results, page(nodes, rounds, load))
+  writeFileSync(results, [page(nodes, rounds, load), readSection()].filter(Boolean).join('\n'))
   const text = readFileSync(readme, 'utf8')
   const [before, rest] = text.split(BEGIN)
   const after = rest?.split(END)[1]
