@@ -7,11 +7,12 @@
 //   detail      true: not in the short table of README.md
 //   aim         { async: 1.5, effect: 6 } means: at most 1.5 times the cost of async, at least 6 times faster than effect.
 //               { most: 450 } is a figure that ours must not exceed
-//   unit        without one, CPU time for each operation; or 'bytes', 'MB', 'steps', 'ms', '%', 'calls': the contestants
-//               return the figure
+//   unit        without one, CPU time for each operation; or 'bytes', 'MB', 'steps', 'ms', 'µs', '%', 'calls' ...: the
+//               contestants return the figure
 //   ours, async   (n, clock) => promise; does the operation n times. Likewise what Node has itself: net, readline ...
 //   effect, effection, tarn, 'generic-pool' ...   the name of any package in package.json:
 //               (library) => (n, clock) => promise; the library is loaded only if it takes part
+//   'fastq.promise' ...   likewise, a way of using a package that has several (FORMS)
 //   n           how many operations a round has, or { effection: 5000, else: 1e5 }; without it, as many as take about 100 ms
 //   multiple    n is a multiple of it
 //   heavy       n for the warm-up after a full collection, for rows that leave much garbage
@@ -36,12 +37,42 @@ import { readFileSync } from 'node:fs'
 const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
 
 /** What Node has itself, and what we have in another form. */
-export const WITHOUT_LIBRARY = ['net', 'net corked', 'node:http', 'readline', 'readline for await', 'read()']
+export const WITHOUT_LIBRARY = [
+  'net',
+  'net corked',
+  'node:http',
+  'readline',
+  'readline for await',
+  'read()',
+  'fsync for each',
+  'linger of 5 ms',
+]
+/** Other ways of using a package, and the one whose name is taken. */
+const FORMS = {
+  'fastq.promise': 'fastq',
+  'async.cargo': 'async',
+  'async.cargo awaited': 'async',
+  'async.cargo unobserved': 'async',
+  'dataloader unobserved': 'dataloader',
+}
 /** Everybody who may take part. The libraries that appear in most rows come first. */
 export const CONTESTANTS = [
-  ...new Set(['ours', 'async', 'effect', 'effection', ...WITHOUT_LIBRARY, ...Object.keys(dependencies)]),
+  ...new Set([
+    'ours',
+    'async',
+    'effect',
+    'effection',
+    ...WITHOUT_LIBRARY,
+    ...Object.keys(dependencies),
+    ...Object.keys(FORMS),
+  ]),
 ]
-export const isLibrary = (who) => who in dependencies
+/** The package of a contestant; undefined for ours, plain async/await, and what Node has itself. */
+export function packageOf(who) {
+  if (who === 'async') return undefined
+  return FORMS[who] ?? (who in dependencies ? who : undefined)
+}
+export const isLibrary = (who) => packageOf(who) !== undefined
 
 const FIELDS = 'name note detail aim unit n multiple heavy smoke rounds apart slow processes never'.split(' ')
 
@@ -100,7 +131,7 @@ function isTimed(row) {
 }
 
 async function contestantOf(row, who) {
-  return isLibrary(who) ? row[who](await import(who)) : row[who]
+  return isLibrary(who) ? row[who](await import(packageOf(who))) : row[who]
 }
 
 /** Number of operations a round. Finding it also warms the code up. */

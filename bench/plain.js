@@ -1,4 +1,4 @@
-// Queue, semaphore, mutex and pool as one writes them oneself with promises: the "async" of the rows about constructs.
+// Queue, semaphore, mutex, pool and executor as one writes them oneself with promises: the "async" of the rows about constructs.
 // The shortest code that is right and quick: who waits is handed the item, the permit, the resource. Nobody who waits can
 // be stopped, no holder is known, nothing is counted.
 
@@ -89,5 +89,53 @@ export class PlainPool {
     } finally {
       this.release(resource)
     }
+  }
+}
+
+/** Items one by one: each is handled after the one before. */
+export class PlainChain {
+  last = DONE
+
+  constructor(handle) {
+    this.handle = handle
+  }
+
+  submit(item) {
+    const result = this.last.then(() => this.handle(item))
+    this.last = result.catch(() => {})
+    return result
+  }
+}
+
+/** Items in batches: takes what is there, hands it to `handle`, and begins again. */
+export class PlainBatches {
+  items = []
+  isBusy = false
+
+  constructor(handle) {
+    this.handle = handle
+  }
+
+  submit(item) {
+    return new Promise((resolve, reject) => {
+      this.items.push({ item, resolve, reject })
+      if (!this.isBusy) this.work()
+    })
+  }
+
+  async work() {
+    this.isBusy = true
+    await DONE
+    while (this.items.length > 0) {
+      const batch = this.items
+      this.items = []
+      try {
+        const result = await this.handle(batch.map(({ item }) => item))
+        for (const { resolve } of batch) resolve(result)
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    this.isBusy = false
   }
 }

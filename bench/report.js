@@ -1,7 +1,8 @@
 // Writes bench/results.md, and the short table in README.md between its two bench marks.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
-import { CONTESTANTS, isLibrary, median } from './harness.js'
+import { CONTESTANTS, isLibrary, median, packageOf } from './harness.js'
+import { readSection } from './section.js'
 import { aimOf, figureOf, isText, lineOf, missedBy, othersOf, ratioOf, titles, verdictOf } from './table.js'
 
 const results = new URL('results.md', import.meta.url)
@@ -11,7 +12,7 @@ const END = '<!-- /bench -->'
 
 /** `nodes`: [{ version, results: [{ row, figures }] }] */
 export function writeReport(nodes, { rounds, load }) {
-  writeFileSync(results, page(nodes, rounds, load))
+  writeFileSync(results, [page(nodes, rounds, load), readSection()].filter(Boolean).join('\n'))
   const text = readFileSync(readme, 'utf8')
   const [before, rest] = text.split(BEGIN)
   const after = rest?.split(END)[1]
@@ -30,7 +31,7 @@ Written by \`npm run bench -- --write\` on ${new Date().toISOString().slice(0, 1
 | machine | ${machine} |
 | load average | ${load.map((number) => number.toFixed(1)).join(' before, ')} after |
 | Node | ${nodes.map(({ version }) => version.slice(1)).join(' and ')} |
-| rivals | ${CONTESTANTS.filter(isLibrary)
+| rivals | ${[...new Set(CONTESTANTS.filter(isLibrary).map(packageOf))]
     .map((name) => `${name} ${versionOf(name)}`)
     .join(', ')} |
 

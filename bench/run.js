@@ -14,7 +14,7 @@ import { loadavg } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { needBuilt, oneOf, readArgs, refuse, wholeNumber } from '../scripts/args.js'
-import { CONTESTANTS, checkRow, isLibrary, WITHOUT_LIBRARY } from './harness.js'
+import { CONTESTANTS, checkRow, isLibrary, packageOf, WITHOUT_LIBRARY } from './harness.js'
 import { writeReport } from './report.js'
 import { line, lineOf, titles } from './table.js'
 
@@ -48,7 +48,7 @@ const questions = await readQuestions()
 if (!questions.some(({ file, rows }) => rows.some((row) => isWanted(file, row))))
   refuse(`no row has ${words.map((word) => `'${word}'`).join(' and ')} in its name or file`)
 
-const isMissing = (who) => isLibrary(who) && !existsSync(`${here}node_modules/${who}`)
+const isMissing = (who) => isLibrary(who) && !existsSync(`${here}node_modules/${packageOf(who)}`)
 if (only.some(isMissing)) npmCi(here)
 
 const [loadBefore] = loadavg()
@@ -113,6 +113,10 @@ function inOrder(a, b) {
     'million',
     'starvation',
     'tap',
+    'proco-batch',
+    'proco-items',
+    'proco-flood',
+    'proco-commit',
     'echo',
     'hello',
     'parts',

@@ -35,6 +35,8 @@ const wrong: [command: string, said: RegExp][] = [
   ],
   ['bench/run.js --node old', /--node must be current or newest or both, not 'old'/],
   ['bench/run.js no-such-row', /no row has 'no-such-row' in its name or file/],
+  ['bench/proco/main.js --no-such', /'--no-such'; allowed: .*--quick/],
+  ['bench/proco/main.js --quick --write', /--write is for the whole bench: no --quick/],
   ['build/test/random/main.js --no-such', /'--no-such'; allowed: .*--runs/],
   ['build/test/random/main.js --runs 2.5', /--runs must be a whole number from 1 up, not '2.5'/],
   ['build/test/random/main.js --seed abc', /--seed must be a whole number from 0 to 2147483647, not 'abc'/],
