@@ -9,7 +9,7 @@ import { leaveBody, Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { HOLD } from './gate.js'
 import type { Routine } from './op.js'
-import { FORCED, NONE, UNWINDING } from './phase.js'
+import { FORCED, NONE, UNWINDING, VALUE } from './phase.js'
 import { Scope } from './scope.js'
 import { force } from './stop.js'
 import { Wall } from './timeout.js'
@@ -30,6 +30,11 @@ export function removeCleanup(owner: Owner, cleanup: Cleanup): void {
   const keeper = keeperOf(owner)
   const left = keeper.cleanups?.filter((other) => other !== cleanup)
   if (left !== undefined) keeper.cleanups = left.length > 0 ? left : null
+}
+
+/** For a cleanup: whether the scope or fiber it belongs to has ended in order, not by an error and not by a stop. */
+export function endedInOrder(owner: Owner): boolean {
+  return owner.host === owner ? owner.host.cold?.cleaning?.how === VALUE : (owner as Scope<any>).isSound
 }
 
 function keeperOf(owner: Owner): Pick<Scope<any>, 'cleanups'> {

@@ -20,7 +20,7 @@ export {
   runReturned,
   throwOf,
 } from './body.js'
-export { addCleanup, removeCleanup } from './cleanup.js'
+export { addCleanup, endedInOrder, removeCleanup } from './cleanup.js'
 export type { Supervisor } from './cold.js'
 export { debugging, opEntered, opSite, rememberOp, shared, userStack } from './debug.js'
 export {
@@ -33,6 +33,7 @@ export {
   errorFiber,
   FiberStopped,
   isStop,
+  leaveBody,
   markReceived,
   NonErrorThrown,
   NotInFiber,

@@ -61,6 +61,11 @@ export class Scope<T> extends Block<T> {
     return this.fiber !== null && this.stage !== ENDING
   }
 
+  /** @internal Whether nothing has gone wrong so far, and nobody wants it to end. */
+  get isSound(): boolean {
+    return this.stage !== ENDING && this.failures.length === 0
+  }
+
   protected override begin(): void {
     this.host = this.fiber as Fiber
     this.stage = BODY

@@ -1,8 +1,8 @@
 // What a transport sees of the work: some items that are handled together, and the ways to say how that ended. Without
 // batch mode it is a batch of one.
 
-import { show } from '../core/index.js'
-import { MissingResult } from './errors.js'
+import { Cancel, show } from '../core/index.js'
+import { Killed, MissingResult } from './errors.js'
 import { DONE, FAILED } from './eventual.js'
 import type { Front } from './front.js'
 import { type Future, RUNNING } from './future.js'
@@ -59,7 +59,7 @@ export class Batch<I> implements Work {
   /** The handler has failed, or was lost. */
   fail(error: unknown): void {
     if (this.open > 0) this.front.log.failed(error, this.size)
-    else this.front.log.lost(error)
+    else if (!isAborted(error)) this.front.log.lost(error)
     this.settleAll(FAILED, error)
     this.front.over(this)
   }
@@ -108,6 +108,11 @@ export class Batch<I> implements Work {
       future.settle(phase, result)
     }
   }
+}
+
+/** What is to be expected of a handler whose work was cancelled or killed. */
+function isAborted(error: unknown): boolean {
+  return error instanceof Killed || error instanceof Cancel || (error as Error | null)?.name === 'AbortError'
 }
 
 function missing(label: string, results: unknown, index: number, size: number): MissingResult {

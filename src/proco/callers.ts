@@ -1,5 +1,6 @@
 // The transport for async functions. They cannot be stopped and do not wait as fibers do, so they need none: there are
-// `threads` places, and each calls the handler, waits for its promise, and calls it again.
+// `threads` places, and each calls the handler, waits for its promise, and calls it again. The runtime is told of each
+// promise (`external`): whoever waits for its answer is not deadlocked.
 
 import type { Batch } from './batch.js'
 import type { AnyHandler } from './crew.js'
@@ -29,8 +30,7 @@ class Place {
 
 export class Callers implements Transport {
   private readonly free: Place[] = []
-  /** Places that are busy. */
-  private busy = 0
+  private readonly busy = new Set<Place>()
   private isWaking = false
 
   constructor(
@@ -41,18 +41,20 @@ export class Callers implements Transport {
 
   /** A moment later, so that what is handed in at the same time goes together. */
   wake(): void {
-    if (this.isWaking || this.busy >= this.front.setup.threads) return
+    if (this.isWaking || this.busy.size >= this.front.setup.threads) return
     this.isWaking = true
+    this.front.runtime.external++
     resolved.then(this.lookLater)
   }
   private readonly lookLater = (): void => {
     this.isWaking = false
+    this.front.runtime.external--
     this.look()
   }
 
   /** Calls the handler while there is work and a place. */
   look(): void {
-    while (this.busy < this.front.setup.threads) {
+    while (this.busy.size < this.front.setup.threads) {
       const batch = this.front.take()
       if (batch === undefined) return
       this.call(batch, this.free.pop() ?? new Place(this))
@@ -61,7 +63,8 @@ export class Callers implements Transport {
 
   private call(batch: Batch<any>, place: Place): void {
     const { front, handler } = this
-    this.busy++
+    this.busy.add(place)
+    front.runtime.external++
     place.batch = batch
     batch.carrier = place
     front.isCalling = true
@@ -72,18 +75,22 @@ export class Callers implements Transport {
 
   /** The promise of a call has ended: gives its batch, if anybody still waits for it. */
   returned(place: Place): Batch<any> | null {
-    const { batch } = place
-    if (batch === null) return null
-    place.batch = null
+    if (place.batch === null) return null
     this.free.push(place)
-    this.busy--
+    return this.leave(place)
+  }
+
+  private leave(place: Place): Batch<any> {
+    const batch = place.batch as Batch<any>
+    place.batch = null
+    this.busy.delete(place)
+    this.front.runtime.external--
     return batch
   }
 
   /** Its signal is aborted; more cannot be done. Its place is given to another. */
   stop(batch: Batch<any>): void {
-    ;(batch.carrier as Place).batch = null
-    this.busy--
+    this.leave(batch.carrier as Place)
     batch.end()
     this.front.freed()
   }
@@ -92,6 +99,7 @@ export class Callers implements Transport {
     this.host.close()
   }
   kill(): void {
+    for (const place of this.busy) this.leave(place).end()
     this.host.fiber.kill()
   }
   isInside(): boolean {

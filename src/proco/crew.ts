@@ -14,6 +14,7 @@ import {
   Fiber,
   FiberStopped,
   isStop,
+  leaveBody,
   type Observer,
   type Op,
   observe,
@@ -198,6 +199,7 @@ function* work(worker: Worker): Routine<void> {
       front.isCalling = false
       if (isStop(error)) throw error
       worker.batch = null
+      leaveBody(error, fiber) // it knows now where it came from
       batch.fail(error)
     }
     if (hasTraces(fiber)) return

@@ -1,7 +1,16 @@
 // The executor: the public face. A run, from `start` to its end, is a front (queues, batches, futures) and a transport
 // that carries out the batches; a new start makes new ones.
 
-import { addCleanup, BadState, baton, type Fiber, innermostOwner, removeCleanup } from '../core/index.js'
+import {
+  addCleanup,
+  BadState,
+  baton,
+  endedInOrder,
+  type Fiber,
+  innermostOwner,
+  type Routine,
+  removeCleanup,
+} from '../core/index.js'
 import { nodeRuntime } from '../node/index.js'
 import { checkEither, isAsync } from '../sync/index.js'
 import type { Work } from './batch.js'
@@ -9,6 +18,7 @@ import { Callers } from './callers.js'
 import { type AnyHandler, Crew } from './crew.js'
 import type { Awaitable } from './dual.js'
 import { NotRunning } from './errors.js'
+import type { Eventual } from './eventual.js'
 import { Front } from './front.js'
 import type { Future } from './future.js'
 import { Host } from './host.js'
@@ -16,7 +26,7 @@ import { checkSubmitOptions, type SubmitOptions } from './limits.js'
 import { Log } from './log.js'
 import { makeSetup, type ProcoOptions, type Setup } from './options.js'
 import { type ProcoStats, statsOf } from './stats.js'
-import { type Draining, Exit, Submit, SubmitAsync } from './submission.js'
+import { type Draining, End, Exit, Submit, SubmitAsync } from './submission.js'
 import type { Given, Mode, Reply, ResultOf } from './types.js'
 
 /** Where an executor is in its life. */
@@ -59,8 +69,8 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
   /**
    * Starts it with what is to be done with the items: a fiber body, a plain function or an async one. Gives itself.
    *
-   * Started in a fiber, it ends with the scope or fiber it was started in: what is not handled by then is killed. So
-   * `exit()` first, or take it in `use()`, which does.
+   * Started in a fiber, it is over when the scope or fiber is that it was started in, after the children there: it exits,
+   * and what is left is handled; but if that was stopped or has failed, it is killed (S84).
    *
    * ```ts
    * const proco = Proco.new().start((n: number) => n + 1)
@@ -121,7 +131,7 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
     this.front.kill()
   }
 
-  /** `await using`, and `use()` in fibers: `exit()`, if it is running. */
+  /** `await using`, and `use()` in fibers: `exit()`, if it is running; else it waits until the handlers are gone. */
   [Symbol.asyncDispose](): Awaitable<void> {
     return new Exit(this, true)
   }
@@ -204,9 +214,14 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
     return this.run?.isCalling === true
   }
 
+  /** @internal */
+  unawaited(n: number): void {
+    if (this.run !== null) this.run.unawaited += n
+  }
+
   /** @internal Begins to exit, or gives the run that does. Without a run: null for those who only want to be sure. */
-  drain(isSure: boolean, fiber: Fiber | null, isInside: boolean): Front | null {
-    if (isSure && this.state === 'idle') return null
+  drain(isSure: boolean, fiber: Fiber | null, isInside: boolean): Eventual<void> | null {
+    if (isSure && this.state === 'idle') return this.run?.gone ?? null
     const { front } = this
     if (fiber === null ? isInside : front.isInside(fiber)) {
       throw new BadState(
@@ -215,18 +230,28 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
       )
     }
     front.exit()
-    return front
+    return front.ending
   }
 }
 
-/** When the scope or fiber that it was started in is over, so is it; and it is forgotten there when it ends before. */
+/** When the scope or fiber that it was started in is over, so is it (S84); and it is forgotten there when it ends before. */
 function endWith(starter: Fiber, front: Front, host: Host): void {
   const owner = innermostOwner(starter)
-  const cleanup = () => {
-    if (starter.stopReason === undefined) front.log.dropped(front.open, starter.path)
-    front.end()
-    return host.stop()
-  }
+  const cleanup = () => endAfter(endedInOrder(owner), front, host)
   addCleanup(owner, cleanup)
   front.whenClosed = () => removeCleanup(owner, cleanup)
+}
+
+function* endAfter(isInOrder: boolean, front: Front, host: Host): Routine<void> {
+  if (!isInOrder || front.isOver) {
+    front.end()
+    yield* host.stop()
+    return
+  }
+  front.exit()
+  try {
+    yield* new End(front.ending, front.label)
+  } finally {
+    front.kill() // if it took too long
+  }
 }

@@ -53,6 +53,10 @@ export class Front {
   private readonly running: Batch<any>[] = []
   /** The end of everything, for those who wait in exit(). */
   readonly ending = new Eventual<void>(undefined)
+  /** The end of its fibers, for those who wait after kill(). */
+  readonly gone = new Eventual<void>(undefined)
+  /** Submissions that were made, and that nobody has waited for: they have not begun. */
+  unawaited = 0
   /** Whose turn it is to get an item without a key, and to be taken from. */
   private nextIn = 0
   private nextOut = 0
@@ -280,6 +284,8 @@ export class Front {
       this.log.ended('exited', this)
       this.ending.settle(DONE, undefined)
     }
+    this.gone.settle(DONE, undefined)
+    this.log.forgotten(this.unawaited)
     this.whenClosed?.()
   }
 

@@ -3,6 +3,7 @@
 
 import { type Runtime, show } from '../core/index.js'
 import type { Front } from './front.js'
+import type { Setup } from './options.js'
 
 /** What a logger must have; `console` does, and pino and winston. */
 export interface Logger {
@@ -24,10 +25,14 @@ export class Log {
     private readonly runtime: Runtime,
   ) {}
 
-  started({ threads, queues, batch }: { threads: number; queues: number; batch: boolean }): void {
+  started(setup: Setup): void {
+    const { threads, queues, queueSize, interval, batch, batchSize, results } = setup
+    const pace = interval > 0 ? `, every ${interval} ms` : ''
+    const most = batchSize < Infinity ? ` of at most ${batchSize}` : ''
+    const how = batch ? `, in batches${most}${results === 'each' ? ' with a result for each item' : ''}` : ''
     this.say(
       'info',
-      `started: ${plural(threads, 'thread')}, ${plural(queues, 'queue')}${batch ? ', in batches' : ''}`,
+      `started: ${plural(threads, 'thread')}, ${plural(queues, 'queue')} of ${queueSize}${pace}${how}`,
     )
   }
   exiting({ depth }: Front): void {
@@ -50,11 +55,12 @@ export class Log {
     if (this.logger !== undefined) this.say('error', message)
     else this.runtime.report({ kind: 'unobserved', message: `${this.label}: ${message}`, error })
   }
-  /** The scope it was started in is over, and nobody has waited for these. */
-  dropped(open: number, starter: string): void {
-    if (open === 0) return
-    const message = `${plural(open, 'item')} had no outcome when ${starter}, where it was started, was over. exit() it before, or take it in use()`
-    this.runtime.report({ kind: 'dropped', message: `${this.label}: ${message}` })
+  /** Submissions that did nothing, because nobody waited for them. */
+  forgotten(count: number): void {
+    if (count <= 0) return
+    const was = count === 1 ? 'was' : 'were'
+    const message = `${plural(count, 'item')} ${was} never handed in: submit() and submitAsync() begin when they are awaited, or yielded with yield*`
+    this.runtime.report({ kind: 'floating', message: `${this.label}: ${message}` })
   }
   mismatch(given: number, size: number): void {
     this.say('warn', `the handler returned ${plural(given, 'result')} for ${plural(size, 'item')}`)

@@ -53,7 +53,7 @@ const CHECKS: Record<keyof ProcoOptions, (value: unknown, what: string) => void>
   },
   results: (value, what) => {
     if (value !== 'shared' && value !== 'each')
-      throw new BadArgument(`${what} is 'shared' or 'each', got ${show(value)}`)
+      throw new BadArgument(`${what} must be 'shared' or 'each', got ${show(value)}`)
   },
   logger: checkLogger,
   name: checkName,
@@ -61,11 +61,11 @@ const CHECKS: Record<keyof ProcoOptions, (value: unknown, what: string) => void>
 
 function checkCount(value: unknown, what: string): void {
   if (Number.isInteger(value) && (value as number) > 0) return
-  throw new BadArgument(`${what} needs a whole number above 0, got ${show(value)}`)
+  throw new BadArgument(`${what} must be a whole number above 0, got ${show(value)}`)
 }
 
 function checkFlag(value: unknown, what: string): void {
-  if (typeof value !== 'boolean') throw new BadArgument(`${what} is true or false, got ${show(value)}`)
+  if (typeof value !== 'boolean') throw new BadArgument(`${what} must be true or false, got ${show(value)}`)
 }
 
 function checkLogger(value: unknown, what: string): void {

@@ -1,7 +1,7 @@
 // Handing in an item: `submit` waits for the result, `submitAsync` only for room. Both begin when they are first waited
 // for, and whoever comes later waits for the same item.
 
-import { doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
+import { baton, doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
 import { Dual } from './dual.js'
 import { CANCELLED, DONE, Eventual, FAILED } from './eventual.js'
 import type { Front } from './front.js'
@@ -15,20 +15,46 @@ export interface Desk {
   /** Whether its handler is being called at this moment. */
   readonly isCalling: boolean
   readonly label: string
+  /** A submission was made that nobody waits for yet (+1), or somebody waits for it now (-1). */
+  unawaited(n: number): void
+}
+
+/** Something that is handed in when it is first waited for. */
+abstract class Submission<T> extends Dual<T> {
+  /** Made in async code, and not waited for: it may have been forgotten. (In fibers, debug mode tells of such ops.) */
+  private isLoose = baton.fiber === null
+
+  constructor(
+    protected readonly desk: Desk,
+    protected readonly item: unknown,
+    protected readonly options: SubmitOptions | undefined,
+  ) {
+    super(desk.isCalling)
+    if (this.isLoose) desk.unawaited(1)
+  }
+
+  override [Symbol.iterator](): this {
+    if (this.isLoose) this.waitedFor()
+    return this
+  }
+  // biome-ignore lint/suspicious/noThenProperty: async code waits for it
+  override then<A = T, B = never>(
+    settled?: ((value: T) => A | PromiseLike<A>) | null,
+    failed?: ((error: any) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    if (this.isLoose) this.waitedFor()
+    return super.then(settled, failed)
+  }
+  private waitedFor(): void {
+    this.isLoose = false
+    this.desk.unawaited(-1)
+  }
 }
 
 /** Waits for the result of an item. The fiber that handed it in cancels it when it leaves (S83). */
-export class Submit<R> extends Dual<R> {
+export class Submit<R> extends Submission<R> {
   private future: Future<R> | null = null
   private owner: Fiber | null = null
-
-  constructor(
-    private readonly desk: Desk,
-    private readonly item: unknown,
-    private readonly options: SubmitOptions | undefined,
-  ) {
-    super(desk.isCalling)
-  }
 
   enter(fiber: Fiber): void {
     if (this.future === null) {
@@ -68,19 +94,11 @@ export class Submit<R> extends Dual<R> {
 }
 
 /** Waits for room only, and gives the future. */
-export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
+export class SubmitAsync<R> extends Submission<Future<R>> implements Submitter {
   private future: Future<R> | null = null
   private owner: Fiber | null = null
   /** Only if there was no room at once. */
   private acceptance: Eventual<Future<R>> | null = null
-
-  constructor(
-    private readonly desk: Desk,
-    private readonly item: unknown,
-    private readonly options: SubmitOptions | undefined,
-  ) {
-    super(desk.isCalling)
-  }
 
   /** Mostly there is room, and nothing to wait for. */
   override next(): IteratorResult<Switchpoint, Future<R>> {
@@ -144,7 +162,31 @@ export class SubmitAsync<R> extends Dual<Future<R>> implements Submitter {
 /** What has an end to wait for. */
 export interface Draining extends Desk {
   /** Begins to exit, or gives the run that does; null if there is none, and `isSure` says that this is as well. */
-  drain(isSure: boolean, fiber: Fiber | null, isInside: boolean): Front | null
+  drain(isSure: boolean, fiber: Fiber | null, isInside: boolean): Eventual<void> | null
+}
+
+/** Waits for an end that has been asked for. */
+export class End extends Dual<void> {
+  readonly front = null
+
+  constructor(
+    private readonly eventual: Eventual<void>,
+    private readonly label: string,
+  ) {
+    super(false)
+  }
+  enter(fiber: Fiber): void {
+    this.eventual.wait(fiber, this)
+  }
+  abort(fiber: Fiber): void {
+    this.eventual.leaveLine(fiber)
+  }
+  protected begin(): Promise<void> {
+    return this.eventual.promise()
+  }
+  describe(): string {
+    return `the end of ${this.label}`
+  }
 }
 
 /** Waits until everything is handled and all handlers are gone. */
@@ -165,8 +207,7 @@ export class Exit extends Dual<void> {
   }
   private drain(fiber: Fiber | null): Eventual<void> {
     const { desk, isSure } = this
-    const front = desk.drain(isSure, fiber, this.isInside)
-    this.ending = front === null ? OVER : front.ending
+    this.ending = desk.drain(isSure, fiber, this.isInside) ?? OVER
     return this.ending
   }
   abort(fiber: Fiber): void {

@@ -8,6 +8,7 @@ import {
   Event,
   Fiber,
   FiberStopped,
+  now,
   type Routine,
   receive,
   run,
@@ -38,7 +39,7 @@ function reports(kind: string): string[] {
 }
 
 describe('S84 an executor started in a fiber', () => {
-  it('is over when the fiber is: what is not handled by then is killed', () =>
+  it('is over when the fiber is: what is left is handled first, if that has ended in order', () =>
     virtual(function* () {
       const proco = Proco.new<number, number>()
       const futures: Future<number>[] = []
@@ -52,11 +53,67 @@ describe('S84 an executor started in a fiber', () => {
       })
       assert.deepEqual(
         futures.map((future) => future.state),
-        ['done', 'cancelled', 'cancelled'],
+        ['done', 'done', 'done'],
       )
       assert.equal(proco.state, 'idle')
-      assert.ok((yield* thrownBy(futures[1]!.get())) instanceof Killed)
-      assert.deepEqual(proco.stats().cancelled, 2)
+      assert.equal(now(), 30)
+    }))
+
+  it('is over when the fiber is: if that was stopped, or has failed, what is left is killed', () =>
+    virtual(function* () {
+      for (const end of ['stopped', 'failed']) {
+        const proco = Proco.new<number, number>()
+        const futures: Future<number>[] = []
+        const owner = spin(function* () {
+          proco.start(function* (n) {
+            yield* sleep(10)
+            return n
+          })
+          for (const n of [1, 2, 3]) futures.push(yield* proco.submitAsync(n))
+          yield* sleep(15)
+          if (end === 'failed') throw new Error('no more')
+          yield* sleep(15)
+        })
+        yield* sleep(15)
+        if (end === 'stopped') owner.stop()
+        yield* owner.join()
+        assert.deepEqual(
+          futures.map((future) => future.state),
+          ['done', 'cancelled', 'cancelled'],
+        )
+        assert.equal(proco.state, 'idle')
+        assert.ok((yield* thrownBy(futures[1]!.get())) instanceof Killed)
+        assert.deepEqual(proco.stats().cancelled, 2)
+      }
+    }))
+
+  it('is over when the scope is: if that has failed, what is left is killed', () =>
+    virtual(function* () {
+      const proco = Proco.new<number, void>()
+      let future!: Future<void>
+      const error = yield* thrownBy(
+        scope(function* () {
+          proco.start(() => sleep(10))
+          future = yield* proco.submitAsync(1)
+          throw new Error('no more')
+        }),
+      )
+      assert.equal((error as Error).message, 'no more')
+      assert.equal(future.state, 'cancelled')
+    }))
+
+  it('an owner that is stopped while its executor handles the rest gives it its grace, and then kills it', () =>
+    virtual(function* () {
+      let future!: Future<void>
+      const owner = spin({ grace: 100 }, function* () {
+        const proco = Proco.new<number, void>().start(() => sleep(1000))
+        future = yield* proco.submitAsync(1)
+      })
+      yield* sleep(10)
+      owner.stop()
+      yield* owner.join()
+      assert.equal(now(), 110)
+      assert.equal(future.state, 'cancelled')
     }))
 
   it('is over when the scope is, not with the fiber; after the children there, which may still submit', () =>

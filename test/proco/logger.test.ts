@@ -25,7 +25,7 @@ describe('the logger of an executor', () => {
       for (const n of [1, 2, 3]) proco.trySubmit(n)
       yield* proco.exit()
       assert.deepEqual(lines, [
-        'info mill: started: 2 threads, 2 queues, in batches',
+        'info mill: started: 2 threads, 2 queues of 1000, in batches',
         'info mill: exiting: 3 items to go',
         'debug mill: dispatched 2 items of queue 0',
         'debug mill: dispatched 1 item of queue 1',
@@ -43,7 +43,7 @@ describe('the logger of an executor', () => {
       yield* sleep(1)
       proco.kill()
       assert.deepEqual(lines, [
-        'info proco: started: 1 thread, 1 queue',
+        'info proco: started: 1 thread, 1 queue of 1000',
         'debug proco: dispatched 1 item of queue 0',
         'info proco: killed: 2 accepted, 0 done, 0 failed, 2 cancelled',
       ])

@@ -138,15 +138,15 @@ describe('the options of an executor', () => {
     }
     assert.match(
       message(() => any.threads(0)),
-      /needs a whole number above 0, got 0$/,
+      /must be a whole number above 0, got 0$/,
     )
     assert.match(
       message(() => any.batch('yes')),
-      /is true or false, got "yes"$/,
+      /must be true or false, got "yes"$/,
     )
     assert.match(
       message(() => any.results('all')),
-      /is 'shared' or 'each', got "all"$/,
+      /must be 'shared' or 'each', got "all"$/,
     )
     assert.match(
       message(() => any.logger({ info() {}, warn() {} })),
