@@ -63,8 +63,8 @@ export const CONTESTANTS = [
     'effect',
     'effection',
     ...WITHOUT_LIBRARY,
-    ...Object.keys(dependencies),
     ...Object.keys(FORMS),
+    ...Object.keys(dependencies),
   ]),
 ]
 /** The package of a contestant; undefined for ours, plain async/await, and what Node has itself. */

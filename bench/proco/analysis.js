@@ -37,7 +37,7 @@ function ofDisk(lines, seeks) {
   const threads = ratio(some(single, { threads: 8 }), [alone(lines)])
   const queues = ratio(some(batched, { queues: 4 }), some(batched, { queues: 1 }))
   return [
-    `In batches, ${loop.items} items took ${range(batched)} ${seeks} instead of ${loop.seeks}, and ${times(1 / gain)} as long as the loop${
+    `In batches, the items took ${range(batched)} ${seeks} instead of ${loop.seeks}, and ${times(1 / gain)} as long as the loop${
       gain > ALIKE ? `: they were ${gain.toFixed(gain < 10 ? 1 : 0)} times faster` : ''
     }.`,
     `One by one, 8 threads took ${times(threads)} as long as one${ofThreads(threads, seeks)}.`,

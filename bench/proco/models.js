@@ -17,8 +17,8 @@ const sum = () => NUMBERS.reduce(add)
 
 const cpu = {
   kind: 'cpu',
-  items: 30_000,
-  passes: 3,
+  items: 20_000,
+  passes: 5,
   quick: { items: 200, passes: 1 },
   open: (use) =>
     use({
@@ -92,8 +92,8 @@ export const models = [
   },
   {
     ...cpu,
-    title: 'The same, with batches of at most 100',
-    about: ['const proco = Proco.batchSize(100)'],
+    title: 'Work that only computes, at most 100 in a batch',
+    about: ['The same work, with `const proco = Proco.batchSize(100)`.'],
     name: 'proco',
     template: Proco.batchSize(100),
   },

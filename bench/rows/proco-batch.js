@@ -109,7 +109,7 @@ const notLooked = { ...observed, aim: { dataloader: 3, 'async.cargo': 3 }, ...un
 export const rows = [
   {
     name: 'proco: in batches, fibers that submit',
-    note: 'dataloader without its cache. The callbacks of async.cargo get no result: they only say that the batch is over.',
+    note: 'dataloader without its cache. The callbacks of async.cargo get no result: they only say that the batch is over. In the rows of Proco each contestant has processes of its own, which take turns.',
     ...observed,
     ours: (n) => run(() => inFibers(n)),
   },
