@@ -16,6 +16,11 @@ import type { Front } from './front.js'
  */
 export interface Awaitable<T> extends Op<T>, PromiseLike<T> {
   /** As of a promise. */
+  then<A = T, B = never>(
+    settled?: ((value: T) => A | PromiseLike<A>) | null,
+    failed?: ((error: any) => B | PromiseLike<B>) | null,
+  ): Promise<A | B>
+  /** As of a promise. */
   catch<B = never>(failed?: ((error: any) => B | PromiseLike<B>) | null): Promise<T | B>
   /** As of a promise. */
   finally(ended?: (() => void) | null): Promise<T>

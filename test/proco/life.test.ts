@@ -400,7 +400,13 @@ describe('S84 an executor started in plain async code', () => {
       return n
     })
     const log: unknown[] = []
-    assert.equal(await proco.submit(1).then((n) => n + 1), 2)
+    assert.equal(
+      await proco
+        .submit(1)
+        .then((n) => n + 1)
+        .catch(() => 0),
+      2,
+    )
     assert.equal(await proco.submit(-1).catch((error) => error.message), 'below')
     assert.equal(
       await proco
