@@ -32,6 +32,7 @@ export class Callers implements Transport {
   /** Places that are busy. */
   private busy = 0
   private isWaking = false
+  private isHolding = false
 
   constructor(
     private readonly front: Front,
@@ -43,6 +44,7 @@ export class Callers implements Transport {
   wake(): void {
     if (this.isWaking || this.busy >= this.front.setup.threads) return
     this.isWaking = true
+    this.hold()
     resolved.then(this.lookLater)
   }
   private readonly lookLater = (): void => {
@@ -54,9 +56,18 @@ export class Callers implements Transport {
   look(): void {
     while (this.busy < this.front.setup.threads) {
       const batch = this.front.take()
-      if (batch === undefined) return
+      if (batch === undefined) break
       this.call(batch, this.free.pop() ?? new Place(this))
     }
+    this.hold()
+  }
+
+  /** While a promise is on its way, the runtime has something to wait for. */
+  private hold(): void {
+    const isHolding = (this.busy > 0 || this.isWaking) && !this.front.isOver
+    if (isHolding === this.isHolding) return
+    this.isHolding = isHolding
+    this.front.runtime.external += isHolding ? 1 : -1
   }
 
   private call(batch: Batch<any>, place: Place): void {
@@ -86,12 +97,14 @@ export class Callers implements Transport {
     this.busy--
     batch.end()
     this.front.freed()
+    this.hold()
   }
 
   close(): void {
     this.host.close()
   }
   kill(): void {
+    this.hold()
     this.host.fiber.kill()
   }
   isInside(): boolean {
