@@ -133,9 +133,10 @@ describe('S78 S83 a future', () => {
           return items.length
         })
       const got: number[] = []
-      const fibers = [1, 2, 3].map((n) =>
+      const futures = [1, 2, 3].map((n) => proco.trySubmit(n)!)
+      const fibers = futures.map((future) =>
         spin(function* () {
-          assert.equal(yield* proco.submit(n), 3)
+          assert.equal(yield* future.get(), 3)
           got.push(time())
         }),
       )

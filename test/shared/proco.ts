@@ -237,7 +237,9 @@ export function anExecutor(w: World): void {
       const second = yield* wait(proco.submitAsync(2))
       assert.deepEqual([first.state, second.state], ['running', 'queued'])
       const third = beside(() => wait(proco.submitAsync(3)))
+      yield* calm()
       const fourth = beside(() => wait(proco.submit(4)))
+      yield* calm()
       assert.equal(proco.trySubmit(5), undefined)
       end(0, 'a')
       const future = yield* third()
@@ -255,10 +257,14 @@ export function anExecutor(w: World): void {
       yield* wait(proco.submitAsync('running'))
       yield* begin(0)
       yield* wait(proco.submitAsync('queued'))
-      const later = ['a', 'b', 'c', 'd'].map((item, i) =>
-        beside<unknown>(() => (i % 2 === 0 ? wait(proco.submit(item)) : wait(proco.submitAsync(item)))),
-      )
-      yield* calm()
+      const later: (() => Doing<unknown>)[] = []
+      for (const item of ['a', 'b', 'c', 'd']) {
+        const isSubmit = item === 'a' || item === 'c'
+        later.push(
+          beside<unknown>(() => wait<unknown>(isSubmit ? proco.submit(item) : proco.submitAsync(item))),
+        )
+        yield* calm()
+      }
       assert.deepEqual([proco.stats().waiting, proco.stats().depth], [4, 1])
       for (let n = 0; n < 6; n++) {
         yield* begin(n)
@@ -390,8 +396,11 @@ export function anExecutor(w: World): void {
       const proco = Proco.batch(true).batchSize(10).queueSize(2).new<number, number[]>().start(hold)
       yield* wait(proco.submitAsync(0))
       yield* begin(0)
-      const rest = [1, 2, 3].map((n) => beside(() => wait(proco.submit(n))))
-      yield* calm()
+      const rest: (() => Doing<unknown>)[] = []
+      for (const n of [1, 2, 3]) {
+        rest.push(beside(() => wait(proco.submit(n))))
+        yield* calm()
+      }
       assert.deepEqual([proco.stats().depth, proco.stats().waiting], [2, 1])
       for (const n of [0, 1, 2]) end(n)
       for (const each of rest) yield* each()
