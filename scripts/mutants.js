@@ -3644,8 +3644,8 @@ export const mutants = [
     [
       'proco/callers',
       'an async handler that is given up keeps its place',
-      '.batch = null\n    this.busy--',
-      '.batch = null',
+      'this.leave(batch.carrier as Place)\n',
+      '',
     ],
   ),
   ...rule(
@@ -3695,8 +3695,8 @@ export const mutants = [
     [
       'proco/callers',
       'virtual time does not wait for async handlers',
-      'this.front.runtime.external += isHolding ? 1 : -1',
-      '',
+      'front.runtime.external++\n    place',
+      'place',
     ],
   ),
   ...rule(
