@@ -69,9 +69,9 @@ export class Batch<I> implements Work {
     this.front.over(this)
   }
 
-  /** One of its items is not waited for any more. */
-  left(): void {
-    if (--this.open === 0) this.front.giveUp(this)
+  /** One of its items is not waited for any more; `error` says why. */
+  left(error: unknown): void {
+    if (--this.open === 0) this.front.giveUp(this, error)
   }
 
   /** Tells the handler, if it listens, that the work is not wanted any more. */

@@ -8,6 +8,8 @@ import type { Front } from './front.js'
 import type { Host } from './host.js'
 import type { Transport } from './transport.js'
 
+// As it is now: fake timers that a test installs later must not stop the work.
+const { setImmediate } = globalThis
 const resolved = Promise.resolve()
 
 /** One call at a time. Who gives up on a call leaves the place with it: its promise may still answer. */
@@ -47,6 +49,11 @@ export class Callers implements Transport {
     resolved.then(this.lookLater)
   }
   private readonly lookLater = (): void => {
+    // Fibers that are about to run may have more: a turn that was cut short goes on first.
+    if (this.front.runtime.queue.size > 0) setImmediate(this.lookNow)
+    else this.lookNow()
+  }
+  private readonly lookNow = (): void => {
     this.isWaking = false
     this.front.runtime.external--
     this.look()

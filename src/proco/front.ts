@@ -220,8 +220,7 @@ export class Front {
   }
 
   /** Nobody waits for any item of this batch: its handler is stopped (S82). */
-  giveUp(batch: Batch<any>): void {
-    const reason = `all items of this batch of ${this.label} were cancelled`
+  giveUp(batch: Batch<any>, reason: unknown): void {
     batch.abort(reason)
     this.transport.stop(batch, reason)
   }

@@ -100,11 +100,12 @@ export class Future<R> extends Eventual<R> {
    */
   cancel(reason?: unknown): boolean {
     if (this.phase >= DONE) return false
-    const why = reason === undefined ? '' : `: ${inWords(reason)}`
-    this.leave(
-      CANCELLED,
-      new Cancel(`an item of ${this.lane.front.label} was cancelled${why}`, { cause: reason }),
-    )
+    const { label } = this.lane.front
+    const error =
+      reason === undefined
+        ? new Cancel(`an item of ${label} was cancelled`)
+        : new Cancel(`an item of ${label} was cancelled: ${inWords(reason)}`, { cause: reason })
+    this.leave(CANCELLED, error)
     return true
   }
 
@@ -125,7 +126,7 @@ export class Future<R> extends Eventual<R> {
     if (from === WAITING) lane.line.remove(this)
     else if (from === QUEUED) lane.drop(this)
     this.settle(phase, error)
-    if (from === RUNNING) (batch as Batch<any>).left()
+    if (from === RUNNING) (batch as Batch<any>).left(error)
     if (from === QUEUED) lane.front.look()
   }
 

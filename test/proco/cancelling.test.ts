@@ -83,8 +83,11 @@ describe('S82 an item that is cancelled', () => {
       yield* sleep(1)
       assert.deepEqual(reasons, [])
       assert.equal(futures[2]!.state, 'running')
-      futures[2]!.cancel()
-      assert.deepEqual(reasons, [[[1, 2, 3], 'all items of this batch of proco were cancelled']])
+      futures[2]!.cancel('nobody cares')
+      const [[items, reason]] = reasons as unknown as [[number[], Cancel]]
+      assert.deepEqual(items, [1, 2, 3])
+      assert.ok(reason instanceof Cancel)
+      assert.equal(reason.cause, 'nobody cares')
       yield* proco.exit()
       assert.equal(proco.stats().cancelled, 3)
     }))

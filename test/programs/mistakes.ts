@@ -15,7 +15,6 @@ import {
   receive,
   run,
   Semaphore,
-  scope,
   sleep,
   snooze,
   spin,
@@ -236,10 +235,11 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   },
   () => new Proco({ results: 'each' }),
   () => new Proco({ concurrency: 4 } as object),
-  function* forgetsToExit() {
-    const proco = Proco.new<number>()
-    const future = yield* scope(() => proco.start(() => sleep(1)).submitAsync(1))
-    yield* future.get()
+  function* forgetsToAwait() {
+    const proco = Proco.new<number>().start(() => {})
+    setImmediate(() => void proco.submit(1))
+    yield* sleep(5)
+    yield* proco.exit()
   },
 ]
 

@@ -701,7 +701,7 @@ export function anExecutor(w: World): void {
       assert.equal(signal.aborted, false)
       futures[1]!.cancel()
       assert.equal(signal.aborted, true)
-      assert.match(String(signal.reason), /all items of this batch of proco were cancelled/)
+      assert.match(String(signal.reason), /an item of proco was cancelled/)
       assert.equal(yield* wait(proco.submit(3)), 'next')
       yield* wait(proco.exit())
     })
