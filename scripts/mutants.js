@@ -3628,7 +3628,12 @@ export const mutants = [
       'this.open--',
     ],
     ['proco/front', 'the handler is not told by its signal', 'batch.abort(reason)\n', ''],
-    ['proco/front', 'the handler is only told by its signal', 'this.transport.stop(batch, reason)', ''],
+    [
+      'proco/front',
+      'the handler is only told by its signal',
+      'if (batch.carrier !== null) this.transport.stop(batch, reason)',
+      '',
+    ],
     [
       'proco/crew',
       'what a handler left behind goes on with the next batch',

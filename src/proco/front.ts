@@ -189,7 +189,9 @@ export class Front {
       batch.index = this.running.push(batch) - 1
       this.sizes.record(batch.size)
       this.log.dispatched(batch.size, at)
-      return batch
+      if (batch.open > 0) return batch
+      this.over(batch) // the logger has cancelled all of it
+      return this.take()
     }
     return undefined
   }
@@ -223,7 +225,7 @@ export class Front {
   giveUp(batch: Batch<any>): void {
     const reason = `all items of this batch of ${this.label} were cancelled`
     batch.abort(reason)
-    this.transport.stop(batch, reason)
+    if (batch.carrier !== null) this.transport.stop(batch, reason)
   }
 
   // ---- the end
