@@ -3551,7 +3551,7 @@ export const mutants = [
     [
       'proco/front',
       'a queue that is full is not passed over',
-      'if (lane.queue.size >= queueSize) continue',
+      'if ((lanes[at] as Lane).queue.size < queueSize) return at',
       '',
     ],
     [
@@ -3712,6 +3712,12 @@ export const mutants = [
       'all handlers may wait for each other',
       'other !== worker && !this.front.isAwaitedBy(other.fiber)',
       'other !== worker',
+    ],
+    [
+      'proco/crew',
+      'a handler of an item with a key may wait in its own queue',
+      'batch?.isKeyed === true',
+      'batch?.isKeyed === false',
     ],
   ),
 ]
