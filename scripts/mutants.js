@@ -3644,7 +3644,7 @@ export const mutants = [
       'proco/crew',
       'a handler that fails takes its fiber along',
       'if (isStop(error)) throw error',
-      'if (isStop(error) || worker) throw error',
+      'if (isStop(error) || crew.front === front) throw error',
     ],
     [
       'proco/callers',
