@@ -3551,7 +3551,7 @@ export const mutants = [
     [
       'proco/front',
       'a queue that is full is not passed over',
-      'if (lane.queue.size >= queueSize) continue',
+      'if ((lanes[at] as Lane).queue.size < queueSize) return at',
       '',
     ],
     [
@@ -3628,7 +3628,12 @@ export const mutants = [
       'this.open--',
     ],
     ['proco/front', 'the handler is not told by its signal', 'batch.abort(reason)\n', ''],
-    ['proco/front', 'the handler is only told by its signal', 'this.transport.stop(batch, reason)', ''],
+    [
+      'proco/front',
+      'the handler is only told by its signal',
+      'if (batch.carrier !== null) this.transport.stop(batch, reason)',
+      '',
+    ],
     [
       'proco/crew',
       'what a handler left behind goes on with the next batch',
@@ -3639,7 +3644,7 @@ export const mutants = [
       'proco/crew',
       'a handler that fails takes its fiber along',
       'if (isStop(error)) throw error',
-      'if (isStop(error) || worker) throw error',
+      'if (isStop(error) || crew.front === front) throw error',
     ],
     [
       'proco/callers',
@@ -3707,6 +3712,12 @@ export const mutants = [
       'all handlers may wait for each other',
       'other !== worker && !this.front.isAwaitedBy(other.fiber)',
       'other !== worker',
+    ],
+    [
+      'proco/crew',
+      'a handler of an item with a key may wait in its own queue',
+      'batch?.isKeyed === true',
+      'batch?.isKeyed === false',
     ],
   ),
 ]

@@ -115,4 +115,7 @@ export class Callers implements Transport {
   isStuck(): boolean {
     return false
   }
+  isHandling(): boolean {
+    return false
+  }
 }

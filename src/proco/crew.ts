@@ -28,6 +28,7 @@ import { Arrival } from '../sync/index.js'
 import type { Batch } from './batch.js'
 import type { Front } from './front.js'
 import type { Host } from './host.js'
+import type { Lane } from './lane.js'
 import type { Transport } from './transport.js'
 
 export type AnyHandler = (argument: any, work: any) => unknown
@@ -157,6 +158,11 @@ export class Crew implements Transport {
   }
   isInside(fiber: Fiber): boolean {
     return this.workerOf(fiber) !== undefined
+  }
+  isHandling(fiber: Fiber, lane: Lane): boolean {
+    const worker = this.workerOf(fiber)
+    const batch = worker?.fiber === fiber ? worker.batch : null
+    return batch?.isKeyed === true && batch.lane === lane
   }
   isStuck(fiber: Fiber): boolean {
     const worker = this.workerOf(fiber)

@@ -94,14 +94,7 @@ export class Front {
   /** A new item; `future.phase` tells whether it has been accepted. Throws if the executor is not running. */
   submit(item: unknown, options: SubmitOptions | undefined, submitter: Submitter | null = null): Future<any> {
     if (this.phase !== OPEN) throw this.notRunning()
-    const { lanes } = this
-    const key = options?.key
-    const lane =
-      lanes.length === 1
-        ? (lanes[0] as Lane)
-        : key === undefined
-          ? this.nextLane()
-          : (lanes[laneOf(key, lanes.length)] as Lane)
+    const lane = this.lanes.length === 1 ? (this.lanes[0] as Lane) : this.laneFor(options, true)
     const future = new Future<any>(item, lane)
     if (options !== undefined) this.limit(future, options)
     if (!lane.admit(future) && submitter !== null) extrasOf(future).submitter = submitter
@@ -128,20 +121,25 @@ export class Front {
     return lanes.some((lane) => lane.queue.size < queueSize)
   }
 
+  /** Where an item with these options goes next; `isTaken`: it goes there now. */
+  private laneFor(options: SubmitOptions | undefined, isTaken: boolean): Lane {
+    const { lanes } = this
+    const key = options?.key
+    if (key !== undefined) return lanes[laneOf(key, lanes.length)] as Lane
+    const at = this.nextLane()
+    if (isTaken) this.nextIn = (at + 1) % lanes.length
+    return lanes[at] as Lane
+  }
+
   /** The queues take turns; one that is full is passed over, unless all are. */
-  private nextLane(): Lane {
+  private nextLane(): number {
     const { lanes } = this
     const { queueSize } = this.setup
     for (let i = 0; i < lanes.length; i++) {
       const at = (this.nextIn + i) % lanes.length
-      const lane = lanes[at] as Lane
-      if (lane.queue.size >= queueSize) continue
-      this.nextIn = (at + 1) % lanes.length
-      return lane
+      if ((lanes[at] as Lane).queue.size < queueSize) return at
     }
-    const lane = lanes[this.nextIn] as Lane
-    this.nextIn = (this.nextIn + 1) % lanes.length
-    return lane
+    return this.nextIn
   }
 
   notRunning(): NotRunning {
@@ -189,7 +187,9 @@ export class Front {
       batch.index = this.running.push(batch) - 1
       this.sizes.record(batch.size)
       this.log.dispatched(batch.size, at)
-      return batch
+      if (batch.open > 0) return batch
+      this.over(batch) // the logger has cancelled all of it
+      return this.take()
     }
     return undefined
   }
@@ -222,7 +222,7 @@ export class Front {
   /** Nobody waits for any item of this batch: its handler is stopped (S82). */
   giveUp(batch: Batch<any>, reason: unknown): void {
     batch.abort(reason)
-    this.transport.stop(batch, reason)
+    if (batch.carrier !== null) this.transport.stop(batch, reason)
   }
 
   // ---- the end
@@ -326,13 +326,25 @@ export class Front {
     return op instanceof Dual && op.front === this
   }
 
-  isStuck(fiber: Fiber): boolean {
-    return this.transport.isStuck(fiber)
+  /** S85: a handler that waits for its own place, or in the queue that waits for it, waits for ever. */
+  refusalFor(fiber: Fiber, what: string, lane: Lane | null): BadState | null {
+    if (this.transport.isStuck(fiber)) return this.refusal(what, fiber.path)
+    if (lane === null || !lane.isBusy || !this.transport.isHandling(fiber, lane)) return null
+    return new BadState(
+      `${fiber.path} is a handler of ${this.label} and cannot ${what}: it has an item with a key, so everything else in ` +
+        'that queue waits for its end. Use submitAsync(), which does not wait for the result, or another queue.',
+    )
   }
 
-  /** S85: a handler that waits for its own place waits for ever. */
-  refuseInside(fiber: Fiber, what: string): void {
-    if (this.transport.isStuck(fiber)) throw this.refusal(what, fiber.path)
+  refuseInside(fiber: Fiber, what: string, lane: Lane | null): void {
+    const refusal = this.refusalFor(fiber, what, lane)
+    if (refusal !== null) throw refusal
+  }
+
+  /** The same for a submission that is about to begin. */
+  refuseSubmit(fiber: Fiber, options: SubmitOptions | undefined): void {
+    if (!this.isInside(fiber)) return
+    this.refuseInside(fiber, 'wait for the result of another item', this.laneFor(options, false))
   }
 
   /** Whether there is only one handler at a time. */

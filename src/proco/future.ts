@@ -157,7 +157,10 @@ class Get<R> extends Dual<R> {
   }
   enter(fiber: Fiber): void {
     const { future } = this
-    if (!future.done) this.front.refuseInside(fiber, 'wait for one of its items')
+    if (!future.done) {
+      const lane = future.phase < RUNNING ? future.lane : null
+      this.front.refuseInside(fiber, 'wait for one of its items', lane)
+    }
     future.wait(fiber, this)
   }
   abort(fiber: Fiber): void {

@@ -1,7 +1,15 @@
 // Handing in an item: `submit` waits for the result, `submitAsync` only for room. Both begin when they are first waited
 // for, and whoever comes later waits for the same item.
 
-import { baton, doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
+import {
+  type BadState,
+  baton,
+  doneIn,
+  type Fiber,
+  freePass,
+  type Switchpoint,
+  settle,
+} from '../core/index.js'
 import { Dual } from './dual.js'
 import { CANCELLED, DONE, Eventual, FAILED } from './eventual.js'
 import type { Front } from './front.js'
@@ -59,7 +67,7 @@ export class Submit<R> extends Submission<R> {
   enter(fiber: Fiber): void {
     if (this.future === null) {
       const { front } = this.desk
-      front.refuseInside(fiber, 'wait for the result of another item')
+      front.refuseSubmit(fiber, this.options)
       this.owner = fiber
       this.future = front.submit(this.item, this.options)
     }
@@ -116,16 +124,24 @@ export class SubmitAsync<R> extends Submission<Future<R>> implements Submitter {
     const { front } = this.desk
     const future: Future<R> = front.submit(this.item, this.options, this)
     if (future.phase === WAITING) {
-      if (fiber === null ? this.isInside && front.isSole : front.isStuck(fiber)) {
+      const refusal = this.refusal(fiber, future)
+      if (refusal !== null) {
         ;(future.extras as Extras).submitter = null
         future.leave(CANCELLED, undefined)
-        throw front.refusal('wait for room in its queue', fiber?.path)
+        throw refusal
       }
       this.acceptance = new Eventual<Future<R>>(undefined)
       this.owner = fiber
     }
     this.future = future
     return future
+  }
+
+  private refusal(fiber: Fiber | null, { lane }: Future<R>): BadState | null {
+    const { front } = lane
+    const what = 'wait for room in its queue'
+    if (fiber !== null) return front.refusalFor(fiber, what, lane)
+    return this.isInside && front.isSole ? front.refusal(what) : null
   }
 
   get front(): Front | null {

@@ -3,6 +3,7 @@
 
 import type { Fiber } from '../core/index.js'
 import type { Batch } from './batch.js'
+import type { Lane } from './lane.js'
 
 /**
  * Carries out batches. It pulls: while it has a place free it calls `front.take()`, which gives a batch or undefined, and
@@ -20,6 +21,8 @@ export interface Transport {
   kill(): void
   /** Whether this fiber is part of the work, and to wait for another item would mean to wait for ever (S85). */
   isStuck(fiber: Fiber): boolean
+  /** Whether this fiber is the one that handles items with keys of this queue. */
+  isHandling(fiber: Fiber, lane: Lane): boolean
   /** Whether this fiber is part of the work. */
   isInside(fiber: Fiber): boolean
 }

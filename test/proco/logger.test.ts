@@ -162,6 +162,24 @@ describe('the logger of an executor', () => {
       proco.kill()
     }))
 
+  it('S82 may cancel or kill what is being dispatched: the handler does not get it', () =>
+    virtual(function* () {
+      const handled: number[] = []
+      const handler = (n: number) => void handled.push(n)
+      let dispatched = () => {}
+      const logger = { debug: () => dispatched(), info() {}, warn() {}, error() {} }
+      const proco = Proco.logger(logger).new<number>().start(handler)
+      const futures = [1, 2, 3].map((n) => proco.trySubmit(n)!)
+      dispatched = () => void futures[0]!.cancel()
+      yield* futures[2]!.get()
+      assert.deepEqual([handled, futures[0]!.state, proco.stats().running], [[2, 3], 'cancelled', 0])
+      dispatched = () => proco.kill()
+      const [killed, behind] = [proco.trySubmit(4)!, proco.trySubmit(5)!]
+      yield* sleep(1)
+      assert.deepEqual([killed.state, behind.state, proco.state], ['cancelled', 'cancelled', 'idle'])
+      assert.deepEqual([handled, proco.stats().running], [[2, 3], 0])
+    }))
+
   it('console is a logger; the methods are called on it', () => {
     class Own {
       lines: string[] = []

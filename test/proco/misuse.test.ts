@@ -75,6 +75,51 @@ describe('S85 a handler that would wait for itself', () => {
       addUp(proco.stats())
     }))
 
+  it('S80 is refused for an item of its own queue if it has one with a key, however many threads there are', () =>
+    virtual(function* () {
+      const errors: unknown[] = []
+      const proco: Any = Proco.threads(4)
+        .queueSize(1)
+        .new<any, any>({ name: 'mill' })
+        .start(function* (item: string) {
+          if (item !== 'outer') return item
+          errors.push(yield* thrownBy(proco.submit('same key', { key: 'a' })))
+          errors.push(yield* thrownBy(proco.submit('no key')))
+          const future = yield* proco.submitAsync('later')
+          errors.push(yield* thrownBy(future.get()))
+          errors.push(yield* thrownBy(proco.submitAsync('no room')))
+          return item
+        })
+      assert.equal(yield* proco.submit('outer', { key: 'a' }), 'outer')
+      yield* proco.exit()
+      assert.equal(
+        String(errors[0]),
+        'BadState: mill > mill[0] is a handler of mill and cannot wait for the result of another item: it has an item with a ' +
+          'key, so everything else in that queue waits for its end. Use submitAsync(), which does not wait for the ' +
+          'result, or another queue.',
+      )
+      for (const error of errors) assert.match(String(error), /so everything else in that queue waits/)
+      assert.equal(errors.length, 4)
+      assert.deepEqual([proco.stats().accepted, proco.stats().done, proco.stats().waiting], [2, 2, 0])
+    }))
+
+  it('may wait for an item of another queue, and without a key for one of its own', () =>
+    virtual(function* () {
+      const proco: Any = Proco.threads(2)
+        .queues(2)
+        .new<any, any>()
+        .start((item: string) =>
+          item === 'keyed'
+            ? proco.submit('leaf', { key: 1 })
+            : item === 'plain'
+              ? proco.submit('leaf')
+              : item,
+        )
+      assert.equal(yield* proco.submit('keyed', { key: 0 }), 'leaf')
+      assert.equal(yield* proco.submit('plain'), 'leaf')
+      yield* proco.exit()
+    }))
+
   it('is refused in exit, however many threads there are, and goes on running', () =>
     virtual(function* () {
       const proco: Any = Proco.threads(4)

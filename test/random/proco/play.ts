@@ -52,7 +52,7 @@ class Play {
     const { proco } = this.witness
     yield* scope(() => this.live())
     yield* until(Promise.all(this.promises))
-    while (proco.stats().running > 0) yield* snooze() // killed, and on their way
+    for (let n = 0; n < 1000 && proco.stats().running > 0; n++) yield* snooze() // killed, and on their way
     for (const witness of this.witnesses) witness.check()
     for (const { future, job } of this.futures) yield* this.look(future, job)
     assert.deepEqual(this.faults, [])
