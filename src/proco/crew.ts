@@ -129,7 +129,7 @@ export class Crew implements Transport {
   }
 
   stop(batch: Batch<any>, reason: unknown): void {
-    ;(batch.carrier as Worker).fiber.stop(undefined, { reason })
+    ;(batch.carrier as Worker | null)?.fiber.stop(undefined, { reason })
   }
 
   close(): void {

@@ -177,6 +177,14 @@ export class Front {
   /** The next batch; undefined if there is none to be had now. */
   take(): Batch<any> | undefined {
     this.isAsking = false
+    for (;;) {
+      const batch = this.next()
+      if (batch === undefined || batch.open > 0) return batch
+      this.over(batch) // the logger did not want it, or has killed everything
+    }
+  }
+
+  private next(): Batch<any> | undefined {
     const { lanes } = this
     for (let i = 0; i < lanes.length; i++) {
       const at = (this.nextOut + i) % lanes.length
