@@ -288,6 +288,7 @@ export class Front {
 
   /** The transport has let go of everything. */
   closed(): void {
+    for (const batch of [...this.running]) this.transport.stop(batch, 'the end') // promises that may never settle
     if (this.ending.phase < DONE) {
       this.log.ended('exited', this)
       this.ending.settle(DONE, undefined)
