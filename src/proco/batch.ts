@@ -109,12 +109,18 @@ export class Batch<I> implements Work {
       const result: unknown =
         i < given ? (results as unknown[])[i] : missing(front.label, results, i, futures.length)
       if (future.phase !== RUNNING) continue // a getter may do anything
-      const phase = result instanceof Error ? FAILED : DONE
+      const phase = isError(result) ? FAILED : DONE
       this.open--
       front.counts.add(phase, 1)
       future.settle(phase, result)
     }
   }
+}
+
+/** Also one of another realm: in test runners that use `vm`, those of Node itself are. */
+function isError(result: unknown): boolean {
+  if (typeof result !== 'object' || result === null) return false
+  return result instanceof Error || Object.prototype.toString.call(result) === '[object Error]'
 }
 
 /** What is to be expected of a handler whose work was cancelled or killed. */
