@@ -126,7 +126,9 @@ function isError(result: unknown): boolean {
 /** What is to be expected of a handler whose work was cancelled or killed. */
 function isAborted(error: unknown): boolean {
   try {
-    return error instanceof Killed || error instanceof Cancel || (error as Error | null)?.name === 'AbortError'
+    return (
+      error instanceof Killed || error instanceof Cancel || (error as Error | null)?.name === 'AbortError'
+    )
   } catch {
     return false // it cannot be looked at
   }
