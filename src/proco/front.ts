@@ -296,6 +296,7 @@ export class Front {
     this.gone.settle(DONE, undefined)
     this.log.forgotten(this.unawaited)
     this.whenClosed?.()
+    this.whenClosed = null // who keeps a future need not keep the fiber that started all
   }
 
   get depth(): number {
