@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { Fiber, sleep, spin } from 'polyphony'
+import { Fiber, run, sleep, snooze, spin } from 'polyphony'
 import { type Executor, type Future, Killed, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
 import { thrownBy } from '../helpers.js'
@@ -281,4 +282,62 @@ describe('the options of an item', () => {
       assert.equal(yield* op, 1)
       yield* proco.exit()
     }))
+})
+
+describe('what is kept', () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+
+  async function left(refs: WeakRef<object>[]): Promise<number> {
+    for (let n = 0; n < 5; n++) {
+      await new Promise<void>((resolve) => setImmediate(resolve))
+      gc()
+    }
+    return refs.filter((ref) => ref.deref() !== undefined).length
+  }
+
+  it('an executor that waits for work keeps neither the last item nor its result', async () => {
+    const refs: WeakRef<object>[] = []
+    const keep = <T extends object>(thing: T): T => {
+      refs.push(new WeakRef(thing))
+      return thing
+    }
+    const handlers: ((given: unknown) => any)[] = [
+      () => keep({}),
+      async () => keep({}),
+      () => Promise.resolve(keep({})),
+      function* () {
+        yield* snooze()
+        return keep({})
+      },
+    ]
+    for (const handler of handlers) {
+      for (const batch of [true, false]) {
+        const proco: Any = Proco.new<any, any>({ batch } as object).start(handler)
+        await (async () => {
+          for (let n = 0; n < 3; n++) await proco.submit(keep({}))
+        })()
+        assert.equal(await left(refs), 0)
+        await proco.exit()
+      }
+    }
+    assert.equal(refs.length, 48)
+  })
+
+  it('an executor, or a future, that is kept does not keep the fiber that started it', async () => {
+    const refs: WeakRef<object>[] = []
+    const proco: Any = Proco.new<any, any>()
+    const future = await run(function* () {
+      const starter = spin(function* () {
+        proco.start((n: any) => n)
+        const future = yield* proco.submitAsync(1)
+        yield* proco.exit()
+        return future
+      })
+      refs.push(new WeakRef(starter))
+      return yield* starter
+    })
+    assert.equal(await left(refs), 0)
+    assert.equal(future.state, proco.state === 'idle' ? 'done' : '')
+  })
 })
