@@ -51,8 +51,14 @@ export class Batch<I> implements Work {
 
   /** The handler has returned. */
   succeed(value: unknown): void {
-    if (this.front.setup.results === 'each') this.deal(value)
-    else this.settleAll(DONE, value)
+    if (this.front.setup.results === 'each') {
+      try {
+        this.deal(value)
+      } catch (error) {
+        this.fail(error) // an array that cannot be read
+        return
+      }
+    } else this.settleAll(DONE, value)
     this.front.over(this)
   }
 
@@ -102,7 +108,8 @@ export class Batch<I> implements Work {
       if (future.phase !== RUNNING) continue
       const result: unknown =
         i < given ? (results as unknown[])[i] : missing(front.label, results, i, futures.length)
-      const phase = result instanceof Error ? FAILED : DONE
+      if (future.phase !== RUNNING) continue // a getter may do anything
+      const phase = isError(result) ? FAILED : DONE
       this.open--
       front.counts.add(phase, 1)
       future.settle(phase, result)
@@ -110,9 +117,21 @@ export class Batch<I> implements Work {
   }
 }
 
+/** Also one of another realm: in test runners that use `vm`, those of Node itself are. */
+function isError(result: unknown): boolean {
+  if (typeof result !== 'object' || result === null) return false
+  return result instanceof Error || Object.prototype.toString.call(result) === '[object Error]'
+}
+
 /** What is to be expected of a handler whose work was cancelled or killed. */
 function isAborted(error: unknown): boolean {
-  return error instanceof Killed || error instanceof Cancel || (error as Error | null)?.name === 'AbortError'
+  try {
+    return (
+      error instanceof Killed || error instanceof Cancel || (error as Error | null)?.name === 'AbortError'
+    )
+  } catch {
+    return false // it cannot be looked at
+  }
 }
 
 function missing(label: string, results: unknown, index: number, size: number): MissingResult {

@@ -97,7 +97,9 @@ export class Callers implements Transport {
 
   /** Its signal is aborted; more cannot be done. Its place is given to another. */
   stop(batch: Batch<any>): void {
-    this.leave(batch.carrier as Place)
+    const place = batch.carrier as Place | null
+    if (place?.batch !== batch) return // killed meanwhile, by a listener of its signal; or not yet called
+    this.leave(place)
     batch.end()
     this.front.freed()
   }

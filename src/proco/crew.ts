@@ -130,7 +130,7 @@ export class Crew implements Transport {
   }
 
   stop(batch: Batch<any>, reason: unknown): void {
-    ;(batch.carrier as Worker).fiber.stop(undefined, { reason })
+    ;(batch.carrier as Worker | null)?.fiber.stop(undefined, { reason })
   }
 
   close(): void {
@@ -194,13 +194,11 @@ function* work(worker: Worker): Routine<void> {
     batch.carrier = worker
     if (front.setup.threads > 1 && front.hasWork) crew.wake()
     try {
-      front.isCalling = true
-      const returned = handler(batch.argument, batch)
-      front.isCalling = false
-      const value =
-        typeof returned === 'object' && returned !== null ? yield* outcomeOf(returned, handler) : returned
+      let value = call(front, handler, batch)
+      if (typeof value === 'object' && value !== null) value = yield* outcomeOf(value, handler)
       worker.batch = null
       batch.succeed(value)
+      value = undefined // a worker that rests keeps nothing
     } catch (error) {
       front.isCalling = false
       if (isStop(error)) throw error
@@ -211,6 +209,13 @@ function* work(worker: Worker): Routine<void> {
     if (hasTraces(fiber)) return
     yield* BETWEEN
   }
+}
+
+function call(front: Front, handler: AnyHandler, batch: Batch<any>): unknown {
+  front.isCalling = true
+  const returned = handler(batch.argument, batch)
+  front.isCalling = false
+  return returned
 }
 
 /** Runs what a handler has returned: an op, a promise, or the result itself. */

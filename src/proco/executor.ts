@@ -153,8 +153,8 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
    * ```
    */
   submit(item: I, options?: SubmitOptions): Awaitable<R> {
-    if (options !== undefined) checkSubmitOptions(options, `${this.label}.submit()`)
-    return new Submit<R>(this, item, options)
+    const own = options === undefined ? undefined : checkSubmitOptions(options, `${this.label}.submit()`)
+    return new Submit<R>(this, item, own)
   }
 
   /**
@@ -168,8 +168,8 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
    * ```
    */
   submitAsync(item: I, options?: SubmitOptions): Awaitable<Future<R>> {
-    if (options !== undefined) checkSubmitOptions(options, `${this.label}.submitAsync()`)
-    return new SubmitAsync<R>(this, item, options)
+    const own = options === undefined ? undefined : checkSubmitOptions(options, `${this.label}.submitAsync()`)
+    return new SubmitAsync<R>(this, item, own)
   }
 
   /**
@@ -183,9 +183,9 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
    * ```
    */
   trySubmit(item: I, options?: SubmitOptions): Future<R> | undefined {
-    if (options !== undefined) checkSubmitOptions(options, `${this.label}.trySubmit()`)
+    const own = options === undefined ? undefined : checkSubmitOptions(options, `${this.label}.trySubmit()`)
     const { front } = this
-    return front.hasRoom(options) ? front.submit(item, options) : undefined
+    return front.hasRoom(own) ? front.submit(item, own) : undefined
   }
 
   // ---- looking

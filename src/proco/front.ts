@@ -175,6 +175,14 @@ export class Front {
   /** The next batch; undefined if there is none to be had now. */
   take(): Batch<any> | undefined {
     this.isAsking = false
+    for (;;) {
+      const batch = this.next()
+      if (batch === undefined || batch.open > 0) return batch
+      this.over(batch) // the logger did not want it, or has killed everything
+    }
+  }
+
+  private next(): Batch<any> | undefined {
     const { lanes } = this
     for (let i = 0; i < lanes.length; i++) {
       const at = (this.nextOut + i) % lanes.length
@@ -279,6 +287,7 @@ export class Front {
 
   /** The transport has let go of everything. */
   closed(): void {
+    for (const batch of [...this.running]) this.transport.stop(batch, 'the end') // promises that may never settle
     if (this.ending.phase < DONE) {
       this.log.ended('exited', this)
       this.ending.settle(DONE, undefined)
@@ -286,6 +295,7 @@ export class Front {
     this.gone.settle(DONE, undefined)
     this.log.forgotten(this.unawaited)
     this.whenClosed?.()
+    this.whenClosed = null // who keeps a future need not keep the fiber that started all
   }
 
   get depth(): number {

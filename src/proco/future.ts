@@ -122,6 +122,7 @@ export class Future<R> extends Eventual<R> {
   leave(phase: number, error: unknown): void {
     const { lane, batch } = this
     const from = this.phase
+    if (from >= DONE) return // a listener of a signal has been quicker
     if (from !== WAITING) lane.front.counts.add(phase, 1)
     if (from === WAITING) lane.line.remove(this)
     else if (from === QUEUED) lane.drop(this)

@@ -25,11 +25,12 @@ export interface SubmitOptions {
 }
 const OPTION_NAMES = ['key', 'signal', 'timeout']
 
+/** Gives a copy: the item may be handed in later, when the caller has changed the object. */
 export function checkSubmitOptions(options: SubmitOptions, where: string): SubmitOptions {
-  const { signal, timeout } = checkOptions(options, OPTION_NAMES, where)
+  const { key, signal, timeout } = checkOptions(options, OPTION_NAMES, where)
   checkSignal(signal, where)
   if (timeout !== undefined) checkMs(timeout, `the timeout of ${where}`)
-  return options
+  return { key, signal, timeout } as SubmitOptions
 }
 
 /** The limits of one item, from its submission to its outcome. */
