@@ -3644,8 +3644,8 @@ export const mutants = [
     [
       'proco/callers',
       'an async handler that is given up keeps its place',
-      '.batch = null\n    this.busy--',
-      '.batch = null',
+      'this.leave(batch.carrier as Place)',
+      ';(batch.carrier as Place).batch = null',
     ],
   ),
   ...rule(
@@ -3695,8 +3695,9 @@ export const mutants = [
     [
       'proco/callers',
       'virtual time does not wait for async handlers',
-      'this.front.runtime.external += isHolding ? 1 : -1',
-      '',
+      'this.busy.add(place)\n    front.runtime.external++',
+      'this.busy.add(place)',
+      { and: [['this.busy.delete(place)\n    this.front.runtime.external--', 'this.busy.delete(place)']] },
     ],
   ),
   ...rule(
@@ -3707,6 +3708,48 @@ export const mutants = [
       'all handlers may wait for each other',
       'other !== worker && !this.front.isAwaitedBy(other.fiber)',
       'other !== worker',
+    ],
+  ),
+  ...rule(
+    'S82 errors',
+    [
+      'proco/batch',
+      'an error of a handler that no item can have is lost',
+      'else if (!isAborted(error)) this.front.log.lost(error)',
+      '',
+    ],
+    [
+      'proco/crew',
+      'what a child throws that a handler left behind is lost',
+      'this.crew.front.log.lost(outcome.error)',
+      'void outcome.error',
+    ],
+    [
+      'proco/errors',
+      'a reason that cannot be put in words keeps an item from being cancelled',
+      'reason.message : show(reason)',
+      'reason.message : String(reason)',
+    ],
+  ),
+  ...rule(
+    'S85 async',
+    [
+      'proco/future',
+      'an async handler may wait for its own future',
+      'if (this.isInside && !future.done && front.isSole)',
+      'if (this.isInside && future.done && front.isSole)',
+    ],
+    [
+      'proco/submission',
+      'an async handler may wait for its own room',
+      'fiber === null ? this.isInside && front.isSole : front.isStuck(fiber)',
+      'fiber !== null && front.isStuck(fiber)',
+    ],
+    [
+      'proco/executor',
+      'an async handler may wait for its own end',
+      'fiber === null ? isInside : front.isInside(fiber)',
+      'fiber !== null && (isInside || front.isInside(fiber))',
     ],
   ),
 ]
