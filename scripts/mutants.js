@@ -3720,4 +3720,46 @@ export const mutants = [
       'batch?.isKeyed === false',
     ],
   ),
+  ...rule(
+    'S82 errors',
+    [
+      'proco/batch',
+      'an error of a handler that no item can have is lost',
+      'else if (!isAborted(error)) this.front.log.lost(error)',
+      '',
+    ],
+    [
+      'proco/crew',
+      'what a child throws that a handler left behind is lost',
+      'this.crew.front.log.lost(outcome.error)',
+      'void outcome.error',
+    ],
+    [
+      'proco/errors',
+      'a reason that cannot be put in words keeps an item from being cancelled',
+      'reason.message : show(reason)',
+      'reason.message : String(reason)',
+    ],
+  ),
+  ...rule(
+    'S85 async',
+    [
+      'proco/future',
+      'an async handler may wait for its own future',
+      'if (this.isInside && !future.done && front.isSole)',
+      'if (this.isInside && future.done && front.isSole)',
+    ],
+    [
+      'proco/submission',
+      'an async handler may wait for its own room',
+      'fiber === null ? this.isInside && front.isSole : front.isStuck(fiber)',
+      'fiber !== null && front.isStuck(fiber)',
+    ],
+    [
+      'proco/executor',
+      'an async handler may wait for its own end',
+      'fiber === null ? isInside : front.isInside(fiber)',
+      'fiber !== null && (isInside || front.isInside(fiber))',
+    ],
+  ),
 ]

@@ -25,16 +25,23 @@ function held() {
       running--
     }
   }
-  return { calls, handler, most: () => most }
+  /** Until it was called so often. */
+  const called = async (times: number): Promise<void> => {
+    for (let turns = 0; calls.length < times; turns++) {
+      assert.ok(turns < 100, `called ${calls.length} times, not ${times}`)
+      await turn()
+    }
+  }
+  return { calls, called, handler, most: () => most }
 }
 
 describe('S82 S84 an async handler', () => {
   it('S80 runs at most `threads` times at once, and takes the items in order', async () => {
-    const { calls, handler, most } = held()
+    const { calls, called, handler, most } = held()
     const proco = Proco.threads(2).new<string, string>().start(handler)
     const futures = ['a', 'b', 'c', 'd'].map((item) => proco.trySubmit(item)!)
     for (let n = 0; n < 4; n++) {
-      while (calls.length <= n) await turn()
+      await called(n + 1)
       assert.ok(proco.stats().running <= 2)
       calls[n]!.end(`${calls[n]!.item}!`)
       assert.equal(await futures[n]!.get(), ['a!', 'b!', 'c!', 'd!'][n])
@@ -47,14 +54,14 @@ describe('S82 S84 an async handler', () => {
     const unhandled: unknown[] = []
     const listen = (error: unknown) => unhandled.push(error)
     process.on('unhandledRejection', listen)
-    const { calls, handler } = held()
+    const { calls, called, handler } = held()
     const proco = Proco.threads(2).new<string, string>().start(handler)
     const old = ['a', 'b'].map((item) => proco.trySubmit(item)!)
-    while (calls.length < 2) await turn()
+    await called(2)
     proco.kill()
     proco.start(handler)
     const future = proco.trySubmit('c')!
-    while (calls.length < 3) await turn()
+    await called(3)
     calls[0]!.end('late')
     calls[1]!.fail(new Error('late'))
     await turn()
@@ -69,12 +76,12 @@ describe('S82 S84 an async handler', () => {
   })
 
   it('whose item was cancelled gives its place to the next, and its late answer settles nothing', async () => {
-    const { calls, handler } = held()
+    const { calls, called, handler } = held()
     const proco = Proco.new<string, string>().start(handler)
     const [first, second] = [proco.trySubmit('a')!, proco.trySubmit('b')!]
-    while (calls.length < 1) await turn()
+    await called(1)
     first.cancel()
-    while (calls.length < 2) await turn()
+    await called(2)
     calls[0]!.end('late')
     await turn()
     assert.deepEqual([first.state, second.state], ['cancelled', 'running'])
