@@ -328,6 +328,22 @@ describe('the options of an item', () => {
     }))
 })
 
+it('S79 a signal that throws when it is listened to: nothing is accepted, and no timer is left', () =>
+  virtual(function* () {
+    const proco = Proco.new<number, number>().start((n) => n)
+    const signal: any = {
+      aborted: false,
+      addEventListener() {
+        throw new Error('deaf')
+      },
+    }
+    assert.throws(() => proco.trySubmit(1, { signal, timeout: 5 }), /deaf/)
+    yield* sleep(10)
+    const { waiting, accepted, failed } = proco.stats()
+    assert.deepEqual([waiting, accepted, failed], [0, 0, 0])
+    yield* proco.exit()
+  }))
+
 describe('what is kept', () => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
