@@ -74,8 +74,13 @@ export class Callers implements Transport {
     front.runtime.external++
     place.batch = batch
     batch.carrier = place
+    let promise: Promise<unknown>
     front.isCalling = true
-    const promise = handler(batch.argument, batch) as Promise<unknown>
+    try {
+      promise = Promise.resolve(handler(batch.argument, batch))
+    } catch (error) {
+      promise = Promise.reject(error) // a proxy of an async function, such as a mock, may do anything
+    }
     front.isCalling = false
     promise.then(place.succeeded, place.failed)
   }

@@ -45,12 +45,13 @@ export class Limits implements TimerNode {
     private readonly runtime: Runtime,
     { signal, timeout }: SubmitOptions,
   ) {
+    if (signal !== undefined)
+      // first: one that is not what it seems may throw
+      this.unlisten = onAbort(signal, () => future.leave(CANCELLED, aborted(future.lane.front.label, signal)))
     if (timeout !== undefined) {
       this.timeout = timeout
       runtime.addTimer(this, runtime.now() + timeout)
     }
-    if (signal !== undefined)
-      this.unlisten = onAbort(signal, () => future.leave(CANCELLED, aborted(future.lane.front.label, signal)))
   }
   private readonly timeout: number = 0
 

@@ -1,7 +1,7 @@
 // Hostile use: handlers, loggers, listeners and results that misbehave, or use the executor from within.
 
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, mock } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { Fiber, run, sleep, snooze, spin } from 'polyphony'
@@ -242,6 +242,50 @@ describe("results('each')", () => {
     }))
 })
 
+describe('S82 a proxy of an async function, as test runners make them', () => {
+  for (const [what, handler, outcome] of [
+    [
+      'that throws fails its item',
+      mock.fn(
+        async () => {},
+        () => {
+          throw new Error('mocked')
+        },
+      ),
+      'Error: mocked',
+    ],
+    ['that returns a plain value gives it', mock.fn(async () => {}, (() => 7) as any), 7],
+    [
+      'that returns an evil thenable fails its item',
+      mock.fn(async () => {}, evilThenable as any),
+      'Error: then',
+    ],
+  ] as const) {
+    it(what, () =>
+      virtual(function* () {
+        const proco: Any = Proco.new<any, any>().start(handler as any)
+        for (let n = 0; n < 2; n++) {
+          const future = yield* proco.submitAsync(n)
+          yield* sleep(1)
+          const got = future.state === 'failed' ? String(yield* thrownBy(future.get())) : yield* future.get()
+          assert.equal(got, outcome)
+        }
+        yield* proco.exit()
+        assert.equal(external(), 0)
+      }),
+    )
+  }
+})
+
+function evilThenable(): unknown {
+  return {
+    // biome-ignore lint/suspicious/noThenProperty: that is what is tested
+    get then() {
+      throw new Error('then')
+    },
+  }
+}
+
 describe('S84 the end', () => {
   for (const how of ['stopped', 'failed', 'host stopped'] as const) {
     it(`an async handler that never settles leaves nothing behind when the owner is ${how}`, () =>
@@ -283,6 +327,22 @@ describe('the options of an item', () => {
       yield* proco.exit()
     }))
 })
+
+it('S79 a signal that throws when it is listened to: nothing is accepted, and no timer is left', () =>
+  virtual(function* () {
+    const proco = Proco.new<number, number>().start((n) => n)
+    const signal: any = {
+      aborted: false,
+      addEventListener() {
+        throw new Error('deaf')
+      },
+    }
+    assert.throws(() => proco.trySubmit(1, { signal, timeout: 5 }), /deaf/)
+    yield* sleep(10)
+    const { waiting, accepted, failed } = proco.stats()
+    assert.deepEqual([waiting, accepted, failed], [0, 0, 0])
+    yield* proco.exit()
+  }))
 
 describe('what is kept', () => {
   setFlagsFromString('--expose-gc')
