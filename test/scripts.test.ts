@@ -40,7 +40,10 @@ const wrong: [command: string, said: RegExp][] = [
   ['build/test/random/main.js --no-such', /'--no-such'; allowed: .*--runs/],
   ['build/test/random/main.js --runs 2.5', /--runs must be a whole number from 1 up, not '2.5'/],
   ['build/test/random/main.js --seed abc', /--seed must be a whole number from 0 to 2147483647, not 'abc'/],
-  ['build/test/random/main.js --only no-such', /--only must be model or rules or constructs or proco, not 'no-such'/],
+  [
+    'build/test/random/main.js --only no-such',
+    /--only must be model or rules or constructs or proco, not 'no-such'/,
+  ],
   ['build/test/random/main.js --path 1:2', /goes with the --seed/],
 ]
 

@@ -1,11 +1,13 @@
-// What fibers and async code can both wait for. Like every op it is lazy: it begins at the first `yield*` or `then`, and
-// only once; whoever comes later waits for the same end.
+// What fibers and async code can both wait for. Each gets what it is used to: a fiber gets an op, which begins at its
+// `yield*`, once; async code gets a promise, of something that has begun, and which a fiber can wait for as well.
 
-import { BaseOp, debugging, type Op, opEntered } from '../core/index.js'
+import { BaseOp, baton, debugging, type Op, opEntered } from '../core/index.js'
+import { Arrival } from '../sync/index.js'
 import type { Front } from './front.js'
 
 /**
- * Something to wait for with `yield*` in a fiber, or with `await` in async code. It begins when it is first waited for.
+ * Something to wait for with `yield*` in a fiber, or with `await` in async code. Made in a fiber, it begins when it is first
+ * waited for; made in async code, it is a promise, and has begun.
  *
  * ```ts
  * const proco = Proco.new<number, number>().start((n) => n * 2)
@@ -14,17 +16,7 @@ import type { Front } from './front.js'
  * yield* proco.exit()
  * ```
  */
-export interface Awaitable<T> extends Op<T>, PromiseLike<T> {
-  /** As of a promise. */
-  then<A = T, B = never>(
-    settled?: ((value: T) => A | PromiseLike<A>) | null,
-    failed?: ((error: any) => B | PromiseLike<B>) | null,
-  ): Promise<A | B>
-  /** As of a promise. */
-  catch<B = never>(failed?: ((error: any) => B | PromiseLike<B>) | null): Promise<T | B>
-  /** As of a promise. */
-  finally(ended?: (() => void) | null): Promise<T>
-}
+export interface Awaitable<T> extends Op<T>, Promise<T> {}
 
 /** The base of such ops. */
 export abstract class Dual<T> extends BaseOp<T> implements Awaitable<T> {
@@ -41,6 +33,15 @@ export abstract class Dual<T> extends BaseOp<T> implements Awaitable<T> {
   /** Begins, unless it has begun, and gives the promise of its end. */
   protected abstract begin(): Promise<T>
 
+  /** What is handed out: in a fiber the op, in async code the promise. */
+  offer(): Awaitable<T> {
+    if (baton.fiber !== null) return this
+    if (debugging) opEntered(this)
+    const promise = this.begin() as Awaitable<T>
+    promise[Symbol.iterator] = wait
+    return promise
+  }
+
   // biome-ignore lint/suspicious/noThenProperty: async code waits for it
   then<A = T, B = never>(
     settled?: ((value: T) => A | PromiseLike<A>) | null,
@@ -55,4 +56,12 @@ export abstract class Dual<T> extends BaseOp<T> implements Awaitable<T> {
   finally(ended?: (() => void) | null): Promise<T> {
     return this.then().finally(ended)
   }
+  get [Symbol.toStringTag](): string {
+    return 'Awaitable'
+  }
+}
+
+/** `yield*` of such a promise. */
+function wait<T>(this: Promise<T>): Arrival<T> {
+  return new Arrival(this)
 }

@@ -26,7 +26,7 @@ import { checkSubmitOptions, type SubmitOptions } from './limits.js'
 import { Log } from './log.js'
 import { makeSetup, type ProcoOptions, type Setup } from './options.js'
 import { type ProcoStats, statsOf } from './stats.js'
-import { type Draining, End, Exit, Submit, SubmitAsync } from './submission.js'
+import { End, Exit, Submit, SubmitAsync } from './submission.js'
 import type { Given, Mode, Reply, ResultOf } from './types.js'
 
 /** Where an executor is in its life. */
@@ -48,7 +48,7 @@ const STATES: readonly ProcoState[] = ['running', 'draining', 'idle']
  * yield* proco.exit() // handles what is left
  * ```
  */
-export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable, Draining {
+export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable {
   /** The present run, or the last one. */
   private run: Front | null = null
 
@@ -113,7 +113,7 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
    * ```
    */
   exit(): Awaitable<void> {
-    return new Exit(this)
+    return new Exit(this).offer()
   }
 
   /**
@@ -133,7 +133,7 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
 
   /** `await using`, and `use()` in fibers: `exit()`, if it is running; else it waits until the handlers are gone. */
   [Symbol.asyncDispose](): Awaitable<void> {
-    return new Exit(this, true)
+    return new Exit(this, true).offer()
   }
 
   /** `'idle'` before the start and after the end, `'running'`, or `'draining'` while it exits. */
@@ -154,7 +154,7 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
    */
   submit(item: I, options?: SubmitOptions): Awaitable<R> {
     const own = options === undefined ? undefined : checkSubmitOptions(options, `${this.label}.submit()`)
-    return new Submit<R>(this, item, own)
+    return new Submit<R>(this, item, own).offer()
   }
 
   /**
@@ -169,7 +169,7 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
    */
   submitAsync(item: I, options?: SubmitOptions): Awaitable<Future<R>> {
     const own = options === undefined ? undefined : checkSubmitOptions(options, `${this.label}.submitAsync()`)
-    return new SubmitAsync<R>(this, item, own)
+    return new SubmitAsync<R>(this, item, own).offer()
   }
 
   /**
@@ -212,11 +212,6 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
   /** @internal */
   get isCalling(): boolean {
     return this.run?.isCalling === true
-  }
-
-  /** @internal */
-  unawaited(n: number): void {
-    if (this.run !== null) this.run.unawaited += n
   }
 
   /** @internal Begins to exit, or gives the run that does. Without a run: null for those who only want to be sure. */

@@ -55,8 +55,6 @@ export class Front {
   readonly ending = new Eventual<void>(undefined)
   /** The end of its fibers, for those who wait after kill(). */
   readonly gone = new Eventual<void>(undefined)
-  /** Submissions that were made, and that nobody has waited for: they have not begun. */
-  unawaited = 0
   /** Whose turn it is to get an item without a key, and to be taken from. */
   private nextIn = 0
   private nextOut = 0
@@ -293,7 +291,6 @@ export class Front {
       this.ending.settle(DONE, undefined)
     }
     this.gone.settle(DONE, undefined)
-    this.log.forgotten(this.unawaited)
     this.whenClosed?.()
     this.whenClosed = null // who keeps a future need not keep the fiber that started all
   }

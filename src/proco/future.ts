@@ -82,7 +82,7 @@ export class Future<R> extends Eventual<R> {
    * item goes on.
    */
   get(): Awaitable<R> {
-    return new Get<R>(this)
+    return new Get<R>(this).offer()
   }
 
   /**

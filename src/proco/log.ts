@@ -55,13 +55,6 @@ export class Log {
     if (this.logger !== undefined) this.say('error', message)
     else this.runtime.report({ kind: 'unobserved', message: `${this.label}: ${message}`, error })
   }
-  /** Submissions that did nothing, because nobody waited for them. */
-  forgotten(count: number): void {
-    if (count <= 0) return
-    const was = count === 1 ? 'was' : 'were'
-    const message = `${plural(count, 'item')} ${was} never handed in: submit() and submitAsync() begin when they are awaited, or yielded with yield*`
-    this.runtime.report({ kind: 'floating', message: `${this.label}: ${message}` })
-  }
   mismatch(given: number, size: number): void {
     this.say('warn', `the handler returned ${plural(given, 'result')} for ${plural(size, 'item')}`)
   }

@@ -1,15 +1,7 @@
-// Handing in an item: `submit` waits for the result, `submitAsync` only for room. Both begin when they are first waited
-// for, and whoever comes later waits for the same item.
+// Handing in an item: `submit` waits for the result, `submitAsync` only for room. In a fiber both begin when they are
+// first waited for, and whoever comes later waits for the same item.
 
-import {
-  type BadState,
-  baton,
-  doneIn,
-  type Fiber,
-  freePass,
-  type Switchpoint,
-  settle,
-} from '../core/index.js'
+import { type BadState, doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
 import { Dual } from './dual.js'
 import { CANCELLED, DONE, Eventual, FAILED } from './eventual.js'
 import type { Front } from './front.js'
@@ -23,39 +15,16 @@ export interface Desk {
   /** Whether its handler is being called at this moment. */
   readonly isCalling: boolean
   readonly label: string
-  /** A submission was made that nobody waits for yet (+1), or somebody waits for it now (-1). */
-  unawaited(n: number): void
 }
 
-/** Something that is handed in when it is first waited for. */
+/** An item to be handed in. */
 abstract class Submission<T> extends Dual<T> {
-  /** Made in async code, and not waited for: it may have been forgotten. (In fibers, debug mode tells of such ops.) */
-  private isLoose = baton.fiber === null
-
   constructor(
     protected readonly desk: Desk,
     protected readonly item: unknown,
     protected readonly options: SubmitOptions | undefined,
   ) {
     super(desk.isCalling)
-    if (this.isLoose) desk.unawaited(1)
-  }
-
-  override [Symbol.iterator](): this {
-    if (this.isLoose) this.waitedFor()
-    return this
-  }
-  // biome-ignore lint/suspicious/noThenProperty: async code waits for it
-  override then<A = T, B = never>(
-    settled?: ((value: T) => A | PromiseLike<A>) | null,
-    failed?: ((error: any) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    if (this.isLoose) this.waitedFor()
-    return super.then(settled, failed)
-  }
-  private waitedFor(): void {
-    this.isLoose = false
-    this.desk.unawaited(-1)
   }
 }
 

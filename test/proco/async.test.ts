@@ -1,9 +1,21 @@
 // Handlers that are async functions: they cannot be stopped, so what becomes of their place, their answers and their errors
-// is told here; and submissions in async code that nobody waits for.
+// is told here; and what async code gets: promises, which have begun.
 
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { describe, it } from 'node:test'
-import { createLocal, errorFiber, Fiber, NotInFiber, scope, sleep, snooze, until } from 'polyphony'
+import {
+  all,
+  createLocal,
+  errorFiber,
+  Fiber,
+  NotInFiber,
+  type Op,
+  run,
+  scope,
+  sleep,
+  snooze,
+} from 'polyphony'
 import { type Executor, Killed, Proco } from 'polyphony/proco'
 import { leaks, virtual } from 'polyphony/testing'
 import { thrownBy } from '../helpers.js'
@@ -201,24 +213,56 @@ it('S56 an async handler runs in no fiber, so it sees no locals', () =>
     )
   }))
 
-it('S83 submissions of async code that nobody waited for are told when the executor ends', () =>
+it('S83 in a fiber nothing begins before it is waited for', () =>
   virtual(function* () {
     const proco = Proco.new<number, number>().start((n) => n)
-    yield* until(
-      (async () => {
-        await null
-        proco.submit(1)
-        proco.submitAsync(2)
-        assert.equal(await proco.submit(3), 3)
-      })(),
-    )
-    yield* proco.exit()
-    const { reports } = (Fiber.current as any).runtime.backend
-    const told = reports.filter(({ kind }: { kind: string }) => kind === 'floating')
-    assert.equal(told.length, 1)
-    assert.match(
-      told[0].message,
-      /^proco: 2 items were never handed in: submit\(\) and submitAsync\(\) begin when/,
-    )
-    assert.equal(proco.stats().accepted, 1)
+    const ops = [proco.submit(1), proco.submitAsync(2), proco.exit()]
+    yield* sleep(1)
+    assert.deepEqual([proco.stats().accepted, proco.state], [0, 'running'])
+    for (const op of ops) yield* op as Op<unknown>
+    assert.deepEqual([proco.stats().accepted, proco.state], [2, 'idle'])
   }))
+
+it('S83 in async code it is a promise, and begins at the call', async () => {
+  const items: number[] = []
+  const proco = Proco.new<number, number>().start((n) => items.push(n))
+  proco.submit(1)
+  const promise = proco.submit(2)
+  assert.ok(promise instanceof Promise)
+  assert.equal(Object.prototype.toString.call(promise), '[object Promise]')
+  proco.submitAsync(3)
+  assert.equal(proco.stats().accepted, 3)
+  assert.ok(proco.trySubmit(4)?.get() instanceof Promise)
+  const exit = proco.exit()
+  assert.equal(proco.state, 'draining')
+  await exit
+  assert.deepEqual(items, [1, 2, 3, 4])
+  assert.equal(await promise, 2)
+})
+
+it('S83 what was begun in async code can be waited for in a fiber', async () => {
+  const proco = Proco.new<number, number>().start(async (n) => {
+    if (n === 0) throw new Error('nothing')
+    return n
+  })
+  const [fine, bad] = [proco.submit(1), proco.submit(0)]
+  await run(function* () {
+    assert.equal(yield* fine, 1)
+    assert.deepEqual(yield* all([fine, fine]), [1, 1])
+    assert.equal(((yield* thrownBy(bad)) as Error).message, 'nothing')
+  })
+  await proco.exit()
+})
+
+it('S83 an error of a promise that nobody handles is an unhandled rejection, as with any promise', () => {
+  const program = `
+    import { Proco } from 'polyphony/proco'
+    const proco = Proco.new().start((what) => { throw new Error(what) })
+    await proco.submitAsync('of a future that nobody looks at')
+    proco.submit('of a promise')
+    await proco.exit()
+    setTimeout(() => console.log('not reached'))`
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program])
+  assert.deepEqual([status, String(stdout)], [1, ''])
+  assert.match(String(stderr), /Error: of a promise/)
+})

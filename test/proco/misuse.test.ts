@@ -330,16 +330,6 @@ describe('other misuse of executors', () => {
       yield* proco.exit()
     }))
 
-  it('outside of fibers, an op that is not awaited does nothing', async () => {
-    const proco = Proco.new<number, number>().start((n) => n)
-    proco.submit(1)
-    proco.submitAsync(1)
-    proco.exit()
-    await new Promise((resolve) => setImmediate(resolve))
-    assert.deepEqual([proco.stats().accepted, proco.state], [0, 'running'])
-    await proco.exit()
-  })
-
   it('two executors whose handlers wait for each other: a time limit ends it, and nothing is left open', () =>
     virtual(function* () {
       const one: Any = Proco.new<any, any>({ name: 'one' }).start((n) => two.submit(n))

@@ -235,12 +235,6 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   },
   () => new Proco({ results: 'each' }),
   () => new Proco({ concurrency: 4 } as object),
-  function* forgetsToAwait() {
-    const proco = Proco.new<number>().start(() => {})
-    setImmediate(() => void proco.submit(1))
-    yield* sleep(5)
-    yield* proco.exit()
-  },
 ]
 
 function fails() {
