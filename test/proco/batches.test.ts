@@ -213,6 +213,19 @@ describe('B9 S81 with an interval', () => {
       ])
     }))
 
+  it('exit lets a batch go at once that waits for its interval', () =>
+    virtual(function* () {
+      const { proco, log, time } = noting(Proco.interval(100).batch(true).queues(2))
+      for (const n of [1, 2, 3]) proco.trySubmit(n)
+      yield* sleep(1)
+      yield* proco.exit()
+      assert.equal(time(), 1)
+      assert.deepEqual(log, [
+        [1, [1, 3]],
+        [1, [2]],
+      ])
+    }))
+
   it('one item after the other still keeps its pace while it exits', () =>
     virtual(function* () {
       const { proco, log, time } = noting(Proco.interval(100))
