@@ -49,8 +49,8 @@ const STATES: readonly ProcoState[] = ['running', 'draining', 'idle']
  * ```
  */
 export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable, Draining {
-  /** The present run, or the last one. */
-  private run: Front | null = null
+  /** @internal The present run, or the last one. */
+  run: Front | null = null
 
   private readonly setup: Setup
 
@@ -212,11 +212,6 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable,
   /** @internal */
   get isCalling(): boolean {
     return this.run?.isCalling === true
-  }
-
-  /** @internal */
-  unawaited(n: number): void {
-    if (this.run !== null) this.run.unawaited += n
   }
 
   /** @internal Begins to exit, or gives the run that does. Without a run: null for those who only want to be sure. */

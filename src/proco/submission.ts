@@ -15,14 +15,17 @@ export interface Desk {
   /** Whether its handler is being called at this moment. */
   readonly isCalling: boolean
   readonly label: string
-  /** A submission was made that nobody waits for yet (+1), or somebody waits for it now (-1). */
-  unawaited(n: number): void
+  /** The present run, or the last one. */
+  readonly run: Front | null
 }
 
 /** Something that is handed in when it is first waited for. */
 abstract class Submission<T> extends Dual<T> {
-  /** Made in async code, and not waited for: it may have been forgotten. (In fibers, debug mode tells of such ops.) */
-  private isLoose = baton.fiber === null
+  /**
+   * The run in which it was made by async code, until it is waited for: it may have been forgotten. (In fibers, debug mode
+   * tells of such ops.)
+   */
+  private loose: Front | null
 
   constructor(
     protected readonly desk: Desk,
@@ -30,11 +33,12 @@ abstract class Submission<T> extends Dual<T> {
     protected readonly options: SubmitOptions | undefined,
   ) {
     super(desk.isCalling)
-    if (this.isLoose) desk.unawaited(1)
+    this.loose = baton.fiber === null ? desk.run : null
+    if (this.loose !== null) this.loose.unawaited++
   }
 
   override [Symbol.iterator](): this {
-    if (this.isLoose) this.waitedFor()
+    if (this.loose !== null) this.waitedFor(this.loose)
     return this
   }
   // biome-ignore lint/suspicious/noThenProperty: async code waits for it
@@ -42,12 +46,12 @@ abstract class Submission<T> extends Dual<T> {
     settled?: ((value: T) => A | PromiseLike<A>) | null,
     failed?: ((error: any) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    if (this.isLoose) this.waitedFor()
+    if (this.loose !== null) this.waitedFor(this.loose)
     return super.then(settled, failed)
   }
-  private waitedFor(): void {
-    this.isLoose = false
-    this.desk.unawaited(-1)
+  private waitedFor(run: Front): void {
+    this.loose = null
+    run.unawaited--
   }
 }
 

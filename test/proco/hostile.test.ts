@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { Fiber, run, sleep, snooze, spin } from 'polyphony'
+import { Fiber, run, sleep, snooze, spin, until } from 'polyphony'
 import { type Executor, type Future, Killed, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
 import { thrownBy } from '../helpers.js'
@@ -342,6 +342,24 @@ it('S79 a signal that throws when it is listened to: nothing is accepted, and no
     const { waiting, accepted, failed } = proco.stats()
     assert.deepEqual([waiting, accepted, failed], [0, 0, 0])
     yield* proco.exit()
+  }))
+
+it('a submission that was made before the start, or in the run before, does not hide one that is forgotten', () =>
+  virtual(function* () {
+    const reports: string[] = []
+    const { runtime } = Fiber.current as any
+    runtime.report = ({ message }: { message: string }) => reports.push(message)
+    const proco: Any = Proco.new<any, any>()
+    const op = yield* until(Promise.resolve().then(() => [proco.submit(0)]))
+    for (let n = 1; n < 3; n++) {
+      proco.start((n: any) => n)
+      const last = op.pop()
+      yield* until(Promise.resolve().then(() => last)) // waited for now
+      yield* until(Promise.resolve().then(() => void op.push(proco.submit(n)))) // and this one not
+      yield* proco.exit()
+      assert.equal(reports.length, n)
+      assert.match(reports[n - 1]!, /1 item was never handed in/)
+    }
   }))
 
 describe('what is kept', () => {
