@@ -97,6 +97,35 @@ describe('S78 an item has one outcome', () => {
         assert.equal(proco.stats().running, 0)
       }))
 
+    it(`S84 kill: an abort listener finds every item settled (${kind})`, () =>
+      virtual(function* () {
+        const open: number[] = []
+        const listen = (work: any) =>
+          work.signal.addEventListener('abort', () => {
+            open.push(futures.filter((future) => !future.done).length)
+          })
+        const proco: Any = Proco.threads(3)
+          .new<any, any>()
+          .start(
+            either(
+              kind,
+              function* (_: any, work: any) {
+                listen(work)
+                yield* sleep()
+              },
+              async (_: any, work: any) => {
+                listen(work)
+                await never()
+              },
+            ),
+          )
+        const futures: Future<any>[] = []
+        for (let n = 0; n < 5; n++) futures.push(yield* proco.submitAsync(n))
+        yield* sleep(1)
+        proco.kill()
+        assert.deepEqual(open, [0, 0, 0])
+      }))
+
     for (const act of ['cancel', 'kill'] as const) {
       it(`when the logger ${act}s at the dispatch: the handler is not called (${kind})`, () =>
         virtual(function* () {
