@@ -7,6 +7,7 @@ import { runInNewContext } from 'node:vm'
 import { Fiber, run, sleep, snooze, spin, until } from 'polyphony'
 import { type Executor, type Future, Killed, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
+import { Histogram } from '#proco/histogram'
 import { thrownBy } from '../helpers.js'
 import { addUp } from '../shared/proco.js'
 
@@ -406,6 +407,18 @@ it('a submission that was made before the start, or in the run before, does not 
       assert.equal(reports.length, n)
       assert.match(reports[n - 1]!, /1 item was never handed in/)
     }
+  }))
+
+it('figures of handlers that take weeks are right, and none is below 0', () =>
+  virtual(function* () {
+    const proco = Proco.new<number, void>().start((ms) => sleep(ms))
+    for (const ms of [1, 2 ** 31 - 1]) yield* proco.submit(ms)
+    const { run } = proco.stats()
+    assert.deepEqual([run.max, run.p99, run.mean], [2 ** 31 - 1, 2 ** 31 - 1, 2 ** 30])
+    const histogram = new Histogram()
+    for (const odd of [-1, NaN, -0, 0.9]) histogram.record(odd)
+    assert.deepEqual(histogram.read(), { count: 4, mean: 0, max: 0, p50: 0, p99: 0 })
+    yield* proco.exit()
   }))
 
 describe('what is kept', () => {
