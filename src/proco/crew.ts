@@ -115,7 +115,7 @@ export class Crew implements Transport {
     if (this.resting.size > 0) {
       this.isWaking = true
       this.resting.handOver(undefined)
-    } else if (this.workers.size < this.front.setup.threads) {
+    } else if (this.workers.size < this.front.setup.threads && this.host.fiber.phase === 'live') {
       this.isWaking = true
       this.hire()
     }

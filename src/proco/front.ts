@@ -267,11 +267,10 @@ export class Front {
       empty(lane.queue, CANCELLED, () => killed('in its queue'))
       lane.clear()
     }
-    for (const batch of [...running]) {
-      const error = killed('being handled')
-      batch.settleAll(CANCELLED, error)
-      batch.abort(error)
-    }
+    const batches = [...running]
+    for (const batch of batches) batch.settleAll(CANCELLED, killed('being handled'))
+    const reason = killed('being handled')
+    for (const batch of batches) batch.abort(reason) // last: those who listen find everything settled
     this.log.ended('killed', this)
     this.ending.settle(FAILED, new Killed(`${label} was killed before it had handled everything`))
     return true

@@ -15,7 +15,7 @@ export interface Distribution {
   readonly p99: number
 }
 
-/** 8 for each power of two, up to 2 ** 32. */
+/** 8 for each power of two, up to 2 ** 32; what is more is in the last one. */
 const SIZE = 30 * 8
 
 export class Histogram {
@@ -26,8 +26,8 @@ export class Histogram {
 
   /** Records a number, as if it had been seen so many times. */
   record(value: number, times = 1): void {
-    const n = value >= 0xffffffff ? 0xffffffff : value >>> 0
-    const index = bucketOf(n)
+    const n = value > 0 ? Math.floor(value) : 0
+    const index = n < 2 ** 32 ? bucketOf(n) : SIZE - 1
     this.buckets[index] = (this.buckets[index] as number) + times
     this.count += times
     this.sum += n * times
@@ -51,7 +51,7 @@ export class Histogram {
     if (left === 0) return 0
     for (let i = 0; i < SIZE; i++) {
       left -= this.buckets[i] as number
-      if (left <= 0) return Math.min(topOf(i), this.max)
+      if (left <= 0) return i === SIZE - 1 ? this.max : Math.min(topOf(i), this.max)
     }
     return this.max
   }

@@ -7,6 +7,7 @@ import { runInNewContext } from 'node:vm'
 import { Fiber, run, sleep, snooze, spin } from 'polyphony'
 import { type Executor, type Future, Killed, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
+import { Histogram } from '#proco/histogram'
 import { thrownBy } from '../helpers.js'
 import { addUp } from '../shared/proco.js'
 
@@ -95,6 +96,35 @@ describe('S78 an item has one outcome', () => {
         yield* sleep(1)
         assert.equal(external(), before)
         assert.equal(proco.stats().running, 0)
+      }))
+
+    it(`S84 kill: an abort listener finds every item settled (${kind})`, () =>
+      virtual(function* () {
+        const open: number[] = []
+        const listen = (work: any) =>
+          work.signal.addEventListener('abort', () => {
+            open.push(futures.filter((future) => !future.done).length)
+          })
+        const proco: Any = Proco.threads(3)
+          .new<any, any>()
+          .start(
+            either(
+              kind,
+              function* (_: any, work: any) {
+                listen(work)
+                yield* sleep()
+              },
+              async (_: any, work: any) => {
+                listen(work)
+                await never()
+              },
+            ),
+          )
+        const futures: Future<any>[] = []
+        for (let n = 0; n < 5; n++) futures.push(yield* proco.submitAsync(n))
+        yield* sleep(1)
+        proco.kill()
+        assert.deepEqual(open, [0, 0, 0])
       }))
 
     for (const act of ['cancel', 'kill'] as const) {
@@ -328,6 +358,23 @@ describe('the options of an item', () => {
     }))
 })
 
+it('S84 the host killed by somebody while there is work: every item is killed, and it can be started again', () =>
+  virtual(function* () {
+    const proco: Any = Proco.threads(2).new<any, any>({ name: 'mill' })
+    proco.start(() => sleep())
+    const futures: Future<any>[] = []
+    for (let n = 0; n < 5; n++) futures.push(yield* proco.submitAsync(n))
+    yield* sleep(1)
+    for (const root of (Fiber.current as any).runtime.roots) if (root.name === 'mill') root.kill()
+    proco.trySubmit(5)
+    yield* sleep(1)
+    assert.equal(proco.state, 'idle')
+    for (const future of futures) assert.ok((yield* thrownBy(future.get())) instanceof Killed)
+    assert.equal(proco.stats().cancelled, 6)
+    assert.equal(yield* proco.start((n: any) => n).submit(1), 1)
+    yield* proco.exit()
+  }))
+
 it('S79 a signal that throws when it is listened to: nothing is accepted, and no timer is left', () =>
   virtual(function* () {
     const proco = Proco.new<number, number>().start((n) => n)
@@ -341,6 +388,18 @@ it('S79 a signal that throws when it is listened to: nothing is accepted, and no
     yield* sleep(10)
     const { waiting, accepted, failed } = proco.stats()
     assert.deepEqual([waiting, accepted, failed], [0, 0, 0])
+    yield* proco.exit()
+  }))
+
+it('figures of handlers that take weeks are right, and none is below 0', () =>
+  virtual(function* () {
+    const proco = Proco.new<number, void>().start((ms) => sleep(ms))
+    for (const ms of [1, 2 ** 31 - 1]) yield* proco.submit(ms)
+    const { run } = proco.stats()
+    assert.deepEqual([run.max, run.p99, run.mean], [2 ** 31 - 1, 2 ** 31 - 1, 2 ** 30])
+    const histogram = new Histogram()
+    for (const odd of [-1, NaN, -0, 0.9]) histogram.record(odd)
+    assert.deepEqual(histogram.read(), { count: 4, mean: 0, max: 0, p50: 0, p99: 0 })
     yield* proco.exit()
   }))
 
