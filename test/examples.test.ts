@@ -309,17 +309,17 @@ const runs: Run[] = [
     name: 'proco-options',
     printed: [
       ...[
-        'plain: started: 1 thread, 1 queue',
-        'chained: started: 8 threads, 4 queues, in batches',
-        'from an object: started: 8 threads, 4 queues, in batches',
-        'two by two: started: 2 threads, 2 queues',
-        'three in batches: started: 3 threads, 2 queues, in batches',
+        'plain: started: 1 thread, 1 queue of 1000',
+        'chained: started: 8 threads, 4 queues of 100, every 100 ms, in batches of at most 10',
+        'from an object: started: 8 threads, 4 queues of 100, every 100 ms, in batches of at most 10',
+        'two by two: started: 2 threads, 2 queues of 1000',
+        'three in batches: started: 3 threads, 2 queues of 1000, in batches',
       ].flatMap((line) => {
         const name = line.split(':')[0]
         const counts = '0 accepted, 0 done, 0 failed, 0 cancelled'
         return [line, `${name}: exiting: 0 items to go`, `${name}: exited: ${counts}`]
       }),
-      'the threads of new Proco() needs a whole number above 0, got 0',
+      'the threads of new Proco() must be a whole number above 0, got 0',
       'new Proco() has no option "thread"; there are: threads, queues, queueSize, interval, batch, batchSize, results, logger, name',
     ],
   },
