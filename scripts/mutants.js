@@ -3483,7 +3483,7 @@ export const mutants = [
     [
       'proco/batch',
       'an Error among the results is a result',
-      'result instanceof Error ? FAILED',
+      'isError(result) ? FAILED',
       'result === front ? FAILED',
     ],
     ['proco/front', 'killed items are not counted', 'this.counts.cancelled += lane.queue.size', ''],
@@ -3499,7 +3499,12 @@ export const mutants = [
       "empty(lane.line, FAILED, () => killed('waiting for room'))",
       '',
     ],
-    ['proco/front', 'kill leaves open what is being handled', 'batch.settleAll(CANCELLED, error)', ''],
+    [
+      'proco/front',
+      'kill leaves open what is being handled',
+      "batch.settleAll(CANCELLED, killed('being handled'))",
+      '',
+    ],
     [
       'proco/future',
       'items that were never accepted are counted',
@@ -3641,12 +3646,7 @@ export const mutants = [
       'if (isStop(error)) throw error',
       'if (isStop(error) || worker) throw error',
     ],
-    [
-      'proco/callers',
-      'an async handler that is given up keeps its place',
-      '.batch = null\n    this.busy--',
-      '.batch = null',
-    ],
+    ['proco/callers', 'an async handler that is given up keeps its place', 'this.busy.delete(place)', ''],
   ),
   ...rule(
     'S83',
@@ -3695,8 +3695,9 @@ export const mutants = [
     [
       'proco/callers',
       'virtual time does not wait for async handlers',
-      'this.front.runtime.external += isHolding ? 1 : -1',
+      '    front.runtime.external++',
       '',
+      { and: [['this.front.runtime.external--\n    return', 'return']] },
     ],
   ),
   ...rule(
@@ -3707,6 +3708,78 @@ export const mutants = [
       'all handlers may wait for each other',
       'other !== worker && !this.front.isAwaitedBy(other.fiber)',
       'other !== worker',
+    ],
+  ),
+  ...rule(
+    'S78 hostile',
+    ['proco/future', 'an item that a listener has ended is ended twice', 'if (from >= DONE) return', ''],
+    [
+      'proco/batch',
+      'results that cannot be read leave their items open',
+      'this.fail(error) // an array',
+      '// an array',
+    ],
+    [
+      'proco/batch',
+      'an error of another realm is a result',
+      " || Object.prototype.toString.call(result) === '[object Error]'",
+      '',
+    ],
+    [
+      'proco/front',
+      'a batch that its logger has cancelled is handled',
+      'batch === undefined || batch.open > 0',
+      'batch === undefined || true',
+    ],
+    [
+      'proco/front',
+      'promises are waited for after the end',
+      'for (const batch of [...this.running]) this.transport',
+      'for (const batch of [] as Batch<any>[]) this.transport',
+    ],
+    ['proco/front', 'an executor that has ended keeps its starter', 'this.whenClosed = null', ''],
+    [
+      'proco/crew',
+      'a worker is hired under a host that is being ended',
+      " && this.host.fiber.phase === 'live'",
+      '',
+    ],
+    ['proco/crew', 'a worker that rests keeps the last result', 'value = undefined //', '//'],
+    [
+      'proco/callers',
+      'a place is left twice',
+      'if (place?.batch !== batch) return',
+      'if (place === null) return',
+    ],
+    [
+      'proco/callers',
+      'what throws instead of returning a promise is lost',
+      'promise = Promise.reject(error)',
+      'throw error',
+    ],
+    [
+      'proco/limits',
+      'options that are changed after the call count',
+      'return { key, signal, timeout } as SubmitOptions',
+      'return options',
+    ],
+    [
+      'proco/submission',
+      'a forgotten submission is hidden by one of another run',
+      'run.unawaited--',
+      'if (this.desk.run !== null) this.desk.run.unawaited--',
+    ],
+    [
+      'proco/histogram',
+      'weeks are cut off',
+      'Math.floor(value) : 0',
+      'Math.min(Math.floor(value), 2 ** 32) : 0',
+    ],
+    [
+      'proco/lane',
+      'an interval is too short to be counted',
+      'Math.min(intervals, Number.MAX_SAFE_INTEGER)',
+      'intervals',
     ],
   ),
 ]
