@@ -3503,7 +3503,7 @@ export const mutants = [
       'proco/front',
       'kill leaves open what is being handled',
       "batch.settleAll(CANCELLED, killed('being handled'))",
-      '',
+      'void batch',
     ],
     [
       'proco/future',
@@ -3729,7 +3729,7 @@ export const mutants = [
       'proco/front',
       'a batch that its logger has cancelled is handled',
       'batch === undefined || batch.open > 0',
-      'batch === undefined || true',
+      'batch === undefined || batch.open >= 0',
     ],
     [
       'proco/front',
