@@ -3485,7 +3485,7 @@ export const mutants = [
       'proco/batch',
       'an Error among the results is a result',
       'isError(result) ? FAILED',
-      'isError(front) ? FAILED',
+      'result === front ? FAILED',
     ],
     ['proco/front', 'killed items are not counted', 'this.counts.cancelled += lane.queue.size', ''],
     [
@@ -3504,7 +3504,7 @@ export const mutants = [
       'proco/front',
       'kill leaves open what is being handled',
       "batch.settleAll(CANCELLED, killed('being handled'))",
-      '',
+      'void batch',
     ],
     [
       'proco/future',
@@ -3652,12 +3652,7 @@ export const mutants = [
       'if (isStop(error)) throw error',
       'if (isStop(error) || crew.front === front) throw error',
     ],
-    [
-      'proco/callers',
-      'an async handler that is given up keeps its place',
-      'this.leave(place)\n    batch',
-      'batch',
-    ],
+    ['proco/callers', 'an async handler that is given up keeps its place', 'this.busy.delete(place)', ''],
   ),
   ...rule(
     'S83',
@@ -3706,8 +3701,9 @@ export const mutants = [
     [
       'proco/callers',
       'virtual time does not wait for async handlers',
-      'front.runtime.external++\n    place',
-      'place',
+      '    front.runtime.external++',
+      '',
+      { and: [['this.front.runtime.external--\n    return', 'return']] },
     ],
   ),
   ...rule(
@@ -3766,6 +3762,72 @@ export const mutants = [
       'an async handler may wait for its own end',
       'fiber === null ? isInside : front.isInside(fiber)',
       'fiber !== null && (isInside || front.isInside(fiber))',
+    ],
+  ),
+  ...rule(
+    'S78 hostile',
+    ['proco/future', 'an item that a listener has ended is ended twice', 'if (from >= DONE) return', ''],
+    [
+      'proco/batch',
+      'results that cannot be read leave their items open',
+      'this.fail(error) // an array',
+      '// an array',
+    ],
+    [
+      'proco/batch',
+      'an error of another realm is a result',
+      " || Object.prototype.toString.call(result) === '[object Error]'",
+      '',
+    ],
+    [
+      'proco/front',
+      'a batch that its logger has cancelled is handled',
+      'batch === undefined || batch.open > 0',
+      'batch === undefined || batch.open >= 0',
+    ],
+    [
+      'proco/front',
+      'promises are waited for after the end',
+      'for (const batch of [...this.running]) this.transport',
+      'for (const batch of [] as Batch<any>[]) this.transport',
+    ],
+    ['proco/front', 'an executor that has ended keeps its starter', 'this.whenClosed = null', ''],
+    [
+      'proco/crew',
+      'a worker is hired under a host that is being ended',
+      " && this.host.fiber.phase === 'live'",
+      '',
+    ],
+    ['proco/crew', 'a worker that rests keeps the last result', 'value = undefined //', '//'],
+    [
+      'proco/callers',
+      'a place is left twice',
+      'if (place?.batch !== batch) return',
+      'if (place === null) return',
+    ],
+    [
+      'proco/callers',
+      'what throws instead of returning a promise is lost',
+      'promise = Promise.reject(error)',
+      'throw error',
+    ],
+    [
+      'proco/limits',
+      'options that are changed after the call count',
+      'return { key, signal, timeout } as SubmitOptions',
+      'return options',
+    ],
+    [
+      'proco/histogram',
+      'weeks are cut off',
+      'Math.floor(value) : 0',
+      'Math.min(Math.floor(value), 2 ** 32) : 0',
+    ],
+    [
+      'proco/lane',
+      'an interval is too short to be counted',
+      'Math.min(intervals, Number.MAX_SAFE_INTEGER)',
+      'intervals',
     ],
   ),
 ]

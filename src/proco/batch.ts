@@ -105,11 +105,10 @@ export class Batch<I> implements Work {
     if (given !== futures.length) front.log.mismatch(given, futures.length)
     for (let i = 0; i < futures.length; i++) {
       const future = futures[i] as Future<any>
-      if (future.phase !== RUNNING) continue
       const result: unknown =
         i < given ? (results as unknown[])[i] : missing(front.label, results, i, futures.length)
-      if (future.phase !== RUNNING) continue // a getter may do anything
       const phase = isError(result) ? FAILED : DONE
+      if (future.phase !== RUNNING) continue // it has left; asked last, since a getter may do anything
       this.open--
       front.counts.add(phase, 1)
       future.settle(phase, result)

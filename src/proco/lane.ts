@@ -135,7 +135,8 @@ export class Lane implements TimerNode {
   private arm(): void {
     const { interval } = this.front.setup
     const { runtime } = this.front
-    const passed = Math.floor((runtime.now() - this.since) / interval)
+    const intervals = (runtime.now() - this.since) / interval
+    const passed = Math.floor(Math.min(intervals, Number.MAX_SAFE_INTEGER)) // for ever, if it is short enough
     runtime.addTimer(this, this.since + (passed + 1) * interval)
   }
 

@@ -403,6 +403,16 @@ it('figures of handlers that take weeks are right, and none is below 0', () =>
     yield* proco.exit()
   }))
 
+it('S81 the shortest interval there is', () =>
+  virtual(function* () {
+    const proco = Proco.interval(Number.MIN_VALUE)
+      .new<number, number>()
+      .start((n) => n)
+    yield* sleep(1)
+    for (const n of [1, 2]) assert.equal(yield* proco.submit(n), n)
+    yield* proco.exit()
+  }))
+
 describe('what is kept', () => {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
