@@ -358,22 +358,32 @@ describe('the options of an item', () => {
     }))
 })
 
-it('S84 the host killed by somebody while there is work: every item is killed, and it can be started again', () =>
-  virtual(function* () {
-    const proco: Any = Proco.threads(2).new<any, any>({ name: 'mill' })
-    proco.start(() => sleep())
-    const futures: Future<any>[] = []
-    for (let n = 0; n < 5; n++) futures.push(yield* proco.submitAsync(n))
-    yield* sleep(1)
-    for (const root of (Fiber.current as any).runtime.roots) if (root.name === 'mill') root.kill()
-    proco.trySubmit(5)
-    yield* sleep(1)
-    assert.equal(proco.state, 'idle')
-    for (const future of futures) assert.ok((yield* thrownBy(future.get())) instanceof Killed)
-    assert.equal(proco.stats().cancelled, 6)
-    assert.equal(yield* proco.start((n: any) => n).submit(1), 1)
-    yield* proco.exit()
-  }))
+for (const how of ['stop', 'kill'] as const) {
+  it(`S84 the host: ${how} before its first turn, or by a handler; every item has its outcome, no worker is left`, () =>
+    virtual(function* () {
+      const end = () => {
+        for (const root of (Fiber.current as any).runtime.roots) if (root.name === 'mill') root[how]()
+      }
+      const proco: Any = Proco.threads(2).new<any, any>({ name: 'mill' })
+      proco.start(() => sleep())
+      const futures: (Future<any> | undefined)[] = [proco.trySubmit(1)]
+      end()
+      futures.push(proco.trySubmit(2))
+      yield* sleep(1)
+      assert.equal(proco.state, 'idle')
+      proco.start(function* () {
+        end()
+        Fiber.current.stop()
+        yield* sleep(1)
+      })
+      for (let n = 0; n < 5; n++) futures.push(proco.trySubmit(n))
+      yield* sleep(1)
+      assert.equal(proco.state, 'idle')
+      for (const future of futures) assert.equal(future?.done, true)
+      assert.equal(yield* proco.start((n: any) => n).submit(1), 1)
+      yield* proco.exit()
+    }))
+}
 
 it('S79 a signal that throws when it is listened to: nothing is accepted, and no timer is left', () =>
   virtual(function* () {
