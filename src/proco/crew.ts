@@ -195,7 +195,8 @@ function* work(worker: Worker): Routine<void> {
     if (front.setup.threads > 1 && front.hasWork) crew.wake()
     try {
       let value = call(front, handler, batch)
-      if (typeof value === 'object' && value !== null) value = yield* outcomeOf(value, handler)
+      front.isSampling = typeof value !== 'object' || value === null
+      if (!front.isSampling) value = yield* outcomeOf(value as object, handler)
       worker.batch = null
       batch.succeed(value)
       value = undefined // a worker that rests keeps nothing

@@ -3,6 +3,7 @@
 
 import {
   addCleanup,
+  BadArgument,
   BadState,
   baton,
   endedInOrder,
@@ -10,6 +11,7 @@ import {
   innermostOwner,
   type Routine,
   removeCleanup,
+  show,
 } from '../core/index.js'
 import { nodeRuntime } from '../node/index.js'
 import { checkEither, isAsync } from '../sync/index.js'
@@ -81,7 +83,7 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable 
   start<J extends I, X extends Reply<R, M>>(
     handler: (given: Given<J, M>, work: Work) => X,
   ): Executor<J, ResultOf<X, M>, M> {
-    checkEither(handler, `${this.label}.start()`)
+    checkHandler(handler, `${this.label}.start()`)
     if (this.state !== 'idle') throw this.startedTwice()
     const starter = baton.fiber
     const runtime = starter?.runtime ?? nodeRuntime()
@@ -229,6 +231,12 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable 
   }
 }
 
+function checkHandler(handler: unknown, where: string): void {
+  if (typeof handler === 'function' || (typeof handler === 'object' && handler !== null))
+    checkEither(handler, where)
+  else throw new BadArgument(`${where} needs a function that handles items, got ${show(handler)}`)
+}
+
 /** When the scope or fiber that it was started in is over, so is it (S84); and it is forgotten there when it ends before. */
 function endWith(starter: Fiber, front: Front, host: Host): void {
   const owner = innermostOwner(starter)
@@ -245,7 +253,7 @@ function* endAfter(isInOrder: boolean, front: Front, host: Host): Routine<void> 
   }
   front.exit()
   try {
-    yield* new End(front.ending, front.label)
+    yield* new End(front.gone, front.label)
   } finally {
     front.kill() // if it took too long
   }

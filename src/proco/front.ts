@@ -60,6 +60,8 @@ export class Front {
   private nextOut = 0
   /** How many batches in a row are not timed, and how many were not since the last one that was. */
   private stride = 0
+  /** Whether not to time some is as well: the handler was a plain function the last time, and returned at once. */
+  isSampling = false
   private unmeasured = 0
   /** A handler is being called: all of a plain one, and of an async one everything before its first await. */
   isCalling = false
@@ -218,11 +220,11 @@ export class Front {
     if (this.phase === DRAINING) this.look()
   }
 
-  /** Of handlers that take less time than it takes to look at the clock, one in sixteen is measured, and counts for all. */
+  /** Of plain handlers that take hardly more time than a look at the clock, one in sixteen is timed, and counts for all. */
   private measure(ms: number): void {
     this.runs.record(ms * 1000, this.unmeasured + 1)
     this.unmeasured = 0
-    this.stride = ms < 0.01 ? 15 : 0
+    this.stride = this.isSampling && ms < 0.01 ? 15 : 0
   }
 
   /** Nobody waits for any item of this batch: its handler is stopped (S82). */

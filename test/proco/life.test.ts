@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, it } from 'node:test'
 import {
+  after,
   createLocal,
   Event,
   Fiber,
@@ -64,7 +65,7 @@ describe('S84 an executor started in a fiber', () => {
       for (const end of ['stopped', 'failed']) {
         const proco = Proco.new<number, number>()
         const futures: Future<number>[] = []
-        const owner = spin(function* () {
+        const owner = spin({ link: false }, function* () {
           proco.start(function* (n) {
             yield* sleep(10)
             return n
@@ -74,8 +75,7 @@ describe('S84 an executor started in a fiber', () => {
           if (end === 'failed') throw new Error('no more')
           yield* sleep(15)
         })
-        yield* sleep(15)
-        if (end === 'stopped') owner.stop()
+        if (end === 'stopped') after(15, () => owner.stop())
         yield* owner.join()
         assert.deepEqual(
           futures.map((future) => future.state),
