@@ -326,7 +326,7 @@ function headOf(statement) {
     findDeclaration(base, file) !== undefined &&
     base !== 'Error'
   const errorCode = members.map((member) => /^readonly code = (".*");$/.exec(member.code)?.[1]).find(Boolean)
-  const shown = isHidden ? head.replace(` extends ${base}`, '') : head
+  const shown = isHidden ? head.replace(new RegExp(` extends ${base}(<[^{]*?>)?(?= |$)`), '') : head
   return errorCode === undefined ? shown : `${shown} // code: ${errorCode.replaceAll('"', "'")}`
 }
 

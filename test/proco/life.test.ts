@@ -102,6 +102,19 @@ describe('S84 an executor started in a fiber', () => {
       assert.equal(future.state, 'cancelled')
     }))
 
+  it('an owner does not fail because somebody kills its executor while that handles the rest', () =>
+    virtual(function* () {
+      const proco = Proco.new<number, void>()
+      let future!: Future<void>
+      after(10, () => proco.kill())
+      yield* scope(function* () {
+        proco.start(() => sleep(1000))
+        future = yield* proco.submitAsync(1)
+      })
+      assert.equal(now(), 10)
+      assert.equal(future.state, 'cancelled')
+    }))
+
   it('an owner that is stopped while its executor handles the rest gives it its grace, and then kills it', () =>
     virtual(function* () {
       let future!: Future<void>

@@ -119,4 +119,16 @@ describe('the stats of an executor', () => {
       ])
       yield* proco.exit()
     }))
+
+  it('run: a slow one among many quick ones is not missed', () =>
+    virtual(function* () {
+      const proco = Proco.new<number, number>().start(function* (n) {
+        if (n === 50) yield* sleep(10_000)
+        return n
+      })
+      for (let n = 0; n < 100; n++) yield* proco.submit(n)
+      const { count, max } = proco.stats().run
+      assert.deepEqual([count, max], [100, 10_000])
+      yield* proco.exit()
+    }))
 })
