@@ -97,7 +97,7 @@ const unobserving = {
 
 /** In one process, V8 may learn from one contestant to put what the next one makes into the old generation at once
  * (dataloader then takes three times as long). So each has processes of its own, which take turns. */
-const apart = { multiple: CLIENTS, apart: true, processes: 3, rounds: 3 }
+const apart = { n: 1_000_000, smoke: CLIENTS, multiple: CLIENTS, apart: true, processes: 3, rounds: 3 }
 const observed = {
   ...apart,
   aim: { dataloader: 0.8, 'async.cargo': 0.8 },

@@ -39,6 +39,8 @@ async function pushLoop(queue, n) {
 }
 
 const others = {
+  n: { 'p-queue': 200_000, else: 1_000_000 },
+  smoke: CLIENTS,
   multiple: CLIENTS,
   apart: true, // why, says proco-batch.js
   processes: 3,

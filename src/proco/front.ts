@@ -195,9 +195,7 @@ export class Front {
       batch.index = this.running.push(batch) - 1
       this.sizes.record(batch.size)
       this.log.dispatched(batch.size, at)
-      if (batch.open > 0) return batch
-      this.over(batch) // the logger has cancelled all of it
-      return this.take()
+      return batch
     }
     return undefined
   }
