@@ -1,7 +1,7 @@
 // Tries the package as a user gets it: packs it, installs the tarball into an empty TypeScript project, compiles that
 // with Node's and with a bundler's way of finding modules, and runs what comes out. Needs no network; leaves nothing behind.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readArgs } from './args.js'
@@ -21,6 +21,9 @@ const answer: number = await run(function* () {
 const forever: Op<string> = moveOnAfter(3_600_000, () => sleep(), 'an hour later')
 console.log(answer, await virtual(() => forever))
 `
+/** npm warns a user who installs a package with one of these, even if it has nothing to do. */
+const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare']
+
 const OUTPUT = '42 an hour later\n'
 
 /** How users find modules. Node's types come from here; a bundler's project has those of the browser instead. */
@@ -81,9 +84,14 @@ function install(project, tarball) {
     if (!existsSync(join(project, 'node_modules/polyphony', path)))
       throw new Error(`${path} is not in the package`)
   }
-  for (const path of ['test', 'build', 'scripts', 'node_modules']) {
+  for (const path of ['test', 'build', 'scripts', 'docs', 'node_modules']) {
     if (existsSync(join(project, 'node_modules/polyphony', path)))
       throw new Error(`${path} does not belong in the package`)
+  }
+  const { scripts } = JSON.parse(readFileSync(join(project, 'node_modules/polyphony/package.json'), 'utf8'))
+  for (const name of INSTALL_SCRIPTS) {
+    if (scripts[name] !== undefined)
+      throw new Error(`npm warns of the script '${name}' when it installs the package`)
   }
 }
 
