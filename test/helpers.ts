@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { Fiber, type Op, type Routine, sleep, snooze, suppressedErrors } from 'polyphony'
+import { Fiber, type Op, type Routine, sleep, snooze, suppressedErrors, until } from 'polyphony'
 
 /** What an op throws. */
 export function* thrownBy(op: Op<unknown>): Routine<any> {
@@ -13,6 +13,33 @@ export function* thrownBy(op: Op<unknown>): Routine<any> {
     return error
   }
   return assert.fail('nothing was thrown')
+}
+
+/** Turns of the event loop, which async code waits for. */
+export async function turns(n = 1): Promise<void> {
+  for (let i = 0; i < n; i++) await new Promise<void>((resolve) => setImmediate(resolve))
+}
+
+/** A turn of the event loop, which a fiber waits for. */
+export const turn = (): Op<void> => until(turns(1))
+
+/** Whether a wait that began at `start` hangs: so long that no machine is that slow. The only use of the clock here. */
+const hangs = (start: number) => performance.now() - start > 30_000
+
+/** Waits until a condition holds, looking once in each turn of the event loop: a fact and not the clock ends the wait. */
+export function* eventually(isSo: () => boolean): Routine<void> {
+  for (const start = performance.now(); !isSo(); yield* turn()) assert.ok(!hangs(start), `never: ${isSo}`)
+}
+
+/** The same for async code; false if the condition never holds. */
+export async function comesTrue(isSo: () => boolean): Promise<boolean> {
+  for (const start = performance.now(); !isSo(); await turns()) if (hangs(start)) return false
+  return true
+}
+
+/** Waits until these fibers wait for something. */
+export function* waits(...fibers: Fiber<any>[]): Routine<void> {
+  for (const fiber of fibers) yield* eventually(() => fiber.state === 'waiting')
 }
 
 /** A body that fails after a while. */

@@ -23,7 +23,7 @@ import {
   until,
 } from 'polyphony'
 import { explore, virtual } from 'polyphony/testing'
-import { failing, program } from './helpers.js'
+import { failing, program, turns } from './helpers.js'
 
 /** A parent that throws `error` while a child fails in its cleanup: `later` has to be kept beside it. */
 function* failsTwice(error: unknown) {
@@ -393,9 +393,9 @@ describe('verbs from inside', () => {
     })) // virtual finds -1 fibers
 
   test('S01 a run whose root is attached to another tree still settles its promise', async () => {
-    const parent = run(() => sleep(20))
+    const parent = run(() => receive())
     const child = run(function* () {
-      yield* sleep(5)
+      yield* receive()
       return 'child'
     })
     let refused = false
@@ -404,8 +404,11 @@ describe('verbs from inside', () => {
     } catch {
       refused = true
     }
+    child.fiber.send('go on')
+    await turns(10)
+    parent.fiber.send('go on')
     await parent
-    const late = new Promise((resolve) => setTimeout(resolve, 50, 'never'))
+    const late = turns(100).then(() => 'never')
     assert.notEqual(await Promise.race([child.catch(() => 'settled'), late]), 'never', `refused: ${refused}`)
   })
 })
@@ -593,7 +596,7 @@ describe('virtual time and promises', () => {
   test('a promise of the real world comes, also beside a ticker that never ends', () =>
     virtual(function* () {
       spinLoop(() => {}, { interval: 1000 })
-      const real = new Promise((resolve) => setTimeout(resolve, 20, 'came'))
+      const real = turns(100).then(() => 'came')
       assert.equal(yield* until(real), 'came')
     }))
 
@@ -602,7 +605,7 @@ describe('virtual time and promises', () => {
       yield* moveOnAfter(5, () => until(new Promise(() => {})))
       yield* receive()
     })
-    const hang = new Promise((resolve) => setTimeout(resolve, 200, 'hangs'))
+    const hang = turns(1000).then(() => 'hangs')
     assert.notEqual(await Promise.race([world.catch(() => 'refused'), hang]), 'hangs')
   })
 
@@ -620,11 +623,11 @@ describe('virtual time and promises', () => {
         try {
           yield* until(Object.defineProperty({}, 'then', { value: answer }) as PromiseLike<number>)
         } catch {}
-        const two = [new Promise((resolve) => setTimeout(resolve, 5, 'came')), Promise.resolve()]
+        const two = [turns(5), Promise.resolve()]
         for (const promise of two) yield* until(promise)
         yield* receive() // a deadlock, and must be found
       })
-      const hang = new Promise((resolve) => setTimeout(resolve, 200, 'hangs'))
+      const hang = turns(1000).then(() => 'hangs')
       const end = await Promise.race([world.catch((e) => (e as Error).message), hang])
       assert.match(String(end), /waiting for receive/)
     })

@@ -150,7 +150,7 @@ describe('a world inside a fiber', () => {
       }
       assert.throws(() => explore(fail), ScheduleFailed)
       assert.equal(Fiber.current, me)
-      yield* sleep(0)
+      yield* snooze()
     }))
 
   test('a virtual clock in a run in a virtual clock: each keeps its own time', () =>

@@ -20,7 +20,7 @@ import {
   until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failAfter, program, thrownBy } from '../helpers.js'
+import { failAfter, program, thrownBy, turns } from '../helpers.js'
 import { clock } from '../time/clock.js'
 
 /** Gives a value after a while. */
@@ -287,7 +287,7 @@ describe('allSettled', () => {
 
 describe('outside the virtual world', () => {
   it('promises in the list are waited for together', async () => {
-    const wait = (ms: number) => new Promise<number>((resolve) => setTimeout(resolve, ms, ms))
+    const wait = (n: number) => turns(n).then(() => n)
     assert.deepEqual(await run(() => all([until(wait(2)), until(wait(1))])), [2, 1])
   })
 

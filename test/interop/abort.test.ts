@@ -11,9 +11,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { after, before, describe, it } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
-import { Fiber, FiberStopped, isStop, moveOnAfter, run, sleep, spin, until } from 'polyphony'
+import { setImmediate as immediate, setTimeout as timer } from 'node:timers/promises'
+import { Fiber, FiberStopped, isStop, moveOnAfter, run, spin, until } from 'polyphony'
 import { leaks } from 'polyphony/testing'
+import { comesTrue, turn, turns } from '../helpers.js'
+import { expiring } from '../shared/limits.js'
 
 /** What the server saw of one request. */
 interface Seen {
@@ -83,7 +85,9 @@ describe('S57 a fetch to a server that never answers', () => {
   it('is aborted when a limit expires', async () => {
     const { op, signals } = fetching()
     const coming = request()
-    assert.equal(await run(() => moveOnAfter(50, op, 'moved on')), 'moved on')
+    let hasCome = false
+    coming.then(() => (hasCome = true))
+    assert.equal(await run(() => expiring(moveOnAfter, op, 'moved on', () => hasCome)), 'moved on')
     await assertAborted(await coming, signals[0])
   })
 
@@ -183,13 +187,12 @@ describe('S57 what takes a signal is ended by it', () => {
     while (running.fiber.state !== 'waiting') await new Promise((resolve) => setImmediate(resolve))
     const { type } = await running.stop()
     assert.equal(type, 'stopped')
-    for (let i = 0; i < 100 && leaks().resources.length > before; i++) await wait(5)
-    assert.ok(leaks().resources.length <= before, `left: ${leaks().resources}`)
+    assert.ok(await comesTrue(() => leaks().resources.length <= before), `left: ${leaks().resources}`)
     assert.equal(listeners(signal), 0)
     return signal
   }
 
-  it('a timer', async () => void (await stopped((signal) => wait(60_000, undefined, { signal }))))
+  it('a timer', async () => void (await stopped((signal) => timer(60_000, undefined, { signal }))))
 
   it('events.once', async () => {
     const emitter = new EventEmitter()
@@ -223,7 +226,7 @@ describe('S57 what takes a signal is ended by it', () => {
         error = reason
       }),
     )
-    while (error === undefined) await wait(1)
+    while (error === undefined) await turns()
     assert.equal((error as Error).name, 'AbortError')
     await rm(path)
   })
@@ -234,13 +237,13 @@ describe('S57 a signal that lives long', () => {
     const { signal } = new AbortController()
     await run(function* () {
       for (let i = 0; i < 10; i++) {
-        const fibers = Array.from({ length: 1000 }, () => spin({ signal }, () => sleep(0)))
+        const fibers = Array.from({ length: 1000 }, () => spin({ signal }, () => turn()))
         assert.equal(listeners(signal), 1)
         yield* Fiber.await(...fibers)
         assert.equal(listeners(signal), 0)
       }
     })
-    for (let i = 0; i < 100; i++) await run(() => sleep(0), { signal })
+    for (let i = 0; i < 100; i++) await run(() => turn(), { signal })
     assert.equal(listeners(signal), 0)
   })
 
@@ -249,9 +252,9 @@ describe('S57 a signal that lives long', () => {
       const { signal } = Fiber.current
       for (let i = 0; i < 100; i++) {
         yield* moveOnAfter(0, () =>
-          until((own) => wait(60_000, undefined, { signal: AbortSignal.any([own]) })),
+          until((own) => timer(60_000, undefined, { signal: AbortSignal.any([own]) })),
         )
-        yield* until(wait(0, undefined, { signal }))
+        yield* until(immediate(undefined, { signal }))
         assert.equal(listeners(signal), 0)
       }
     })
@@ -280,10 +283,12 @@ describe('S58 streams, read with until', () => {
       },
     })
     let cleanedUp = false
+    let isLast = false
     const running = run(function* () {
       const reader = stream.getReader()
       try {
         assert.equal((yield* until(reader.read())).value, 'one')
+        isLast = true
         yield* until(reader.read()) // never comes
       } catch (error) {
         assert.ok(isStop(error))
@@ -293,8 +298,7 @@ describe('S58 streams, read with until', () => {
         cleanedUp = true
       }
     })
-    while (running.fiber.waitsFor === undefined) await wait(1)
-    await wait(5)
+    while (!isLast || running.fiber.state !== 'waiting') await turns()
     await running.stop()
     assert.ok(cleanedUp)
   })

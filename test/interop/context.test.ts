@@ -22,6 +22,7 @@ import {
   until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
+import { turn } from '../helpers.js'
 
 const storage = new AsyncLocalStorage<string>()
 const seen = () => storage.getStore()
@@ -165,7 +166,7 @@ describe('S56 the async context', () => {
           yield* snooze()
           yield* until(Promise.resolve().then(() => found.push(seen())))
           yield* action<void>((settle) => {
-            setTimeout(() => settle(void found.push(seen())), 1)
+            setImmediate(() => settle(void found.push(seen())))
           })
           yield* action<void>((settle) => {
             process.nextTick(() => settle(void found.push(seen())))
@@ -239,7 +240,7 @@ describe('S56 the async context of run', () => {
       run(
         function* () {
           const log = [seen()]
-          yield* sleep(1)
+          yield* turn()
           log.push(seen(), yield* spin(seen))
           return log
         },
@@ -257,7 +258,7 @@ describe('S56 the async context of run', () => {
           function* () {
             for (let i = 0; i < 20; i++) {
               assert.equal(seen(), id)
-              yield* i % 3 === 0 ? until(new Promise((resolve) => setImmediate(resolve))) : sleep(i % 2)
+              yield* i % 3 === 0 ? turn() : i % 2 === 0 ? snooze() : until(Promise.resolve())
             }
             return seen()
           },
@@ -280,12 +281,12 @@ describe('S56 the async context of run', () => {
       run(
         function* () {
           plain.fiber.send(1)
-          yield* sleep(1)
+          yield* turn()
           yield* action<void>((settle) => {
-            setTimeout(() => {
+            setImmediate(() => {
               plain.fiber.send(2)
               settle()
-            }, 1)
+            })
           })
           yield* until(Promise.resolve().then(() => plain.fiber.send(3)))
         },

@@ -12,6 +12,7 @@ import {
   FiberStopped,
   fiberTree,
   on,
+  receive,
   run,
   runtimeStats,
   sleep,
@@ -21,6 +22,7 @@ import {
   until,
 } from 'polyphony'
 import { END } from '#sync/source'
+import { turns } from '../helpers.js'
 
 function* square(n: number) {
   yield* snooze()
@@ -56,7 +58,7 @@ describe('S30 run inside callbacks', () => {
         inner = run(
           function* () {
             log.push(Fiber.current.path)
-            yield* sleep(5)
+            yield* receive()
             log.push('inner done')
           },
           { name: 'inner' },
@@ -69,6 +71,7 @@ describe('S30 run inside callbacks', () => {
       { name: 'outer' },
     )
     assert.deepEqual(log, ['inner'])
+    inner.fiber.send('go on')
     await inner
     assert.deepEqual(log, ['inner', 'inner done'])
   })
@@ -96,7 +99,7 @@ describe('S30 run inside callbacks', () => {
 
   it('one that fails, or is stopped, does not touch the others', async () => {
     const before = runtimeStats().fibers
-    const good = run(() => sleep(5))
+    const good = run(() => receive())
     const bad = run(function* () {
       yield* snooze()
       throw new Error('only mine')
@@ -105,6 +108,7 @@ describe('S30 run inside callbacks', () => {
     await assert.rejects(bad, /only mine/)
     await stopped.stop()
     await assert.rejects(stopped, FiberStopped)
+    good.fiber.send('go on')
     await good
     assert.equal(runtimeStats().fibers, before)
   })
@@ -153,7 +157,7 @@ describe('S60 dispose', () => {
         try {
           yield* sleep()
         } finally {
-          yield* sleep(5)
+          yield* until(turns(3))
           log.push('cleaned up')
         }
       })

@@ -6,20 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import {
-  BadArgument,
-  type Fiber,
-  moveOnAfter,
-  type Op,
-  type Routine,
-  run,
-  sleep,
-  snooze,
-  spin,
-} from 'polyphony'
+import { BadArgument, type Fiber, moveOnAfter, type Op, type Routine, run, snooze, spin } from 'polyphony'
 import { exec, IOError, LimitExceeded, ProcessFailed, pipe, spawnProcess } from 'polyphony/io'
 import { leaks, virtual } from 'polyphony/testing'
 import { thrownBy } from '../helpers.js'
+import { expiring } from '../shared/limits.js'
 import { children, descriptors, disturbedEverywhere, js, loopTurn, sh } from './processhelpers.js'
 
 const MB = 1024 * 1024
@@ -77,12 +68,12 @@ describe('what a process gives', () => {
       const counter = spin(function* () {
         for (;;) {
           turns.count++
-          yield* sleep(1)
+          yield* loopTurn()
         }
       })
       const source = pipe()
       const running = spin(() => exec('cat', [], { input: source }))
-      while (turns.count < 5) yield* sleep(1)
+      while (turns.count < 5) yield* loopTurn()
       yield* source.end('ok')
       assert.equal((yield* running).stdout, 'ok')
       yield* counter.stop()
@@ -324,7 +315,7 @@ describe('a process whose fiber is stopped', () => {
 
   it('S77 times out with moveOnAfter around it', () =>
     run(function* () {
-      assert.equal(yield* moveOnAfter(20, () => exec('sleep', ['1000']), 'too slow'), 'too slow')
+      assert.equal(yield* expiring(moveOnAfter, () => exec('sleep', ['1000']), 'too slow'), 'too slow')
       assert.deepEqual(children(), [])
     }))
 

@@ -5,9 +5,12 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { type Socket as NetSocket, connect as netConnect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cancelAfter, Fiber, type Report, type Routine, run, spin, tap, until } from 'polyphony'
+import { cancelAfter, Fiber, type Report, type Routine, run, spin, tap } from 'polyphony'
 import { IOError, StreamClosed } from 'polyphony/io'
 import { type Leaks, leaks } from 'polyphony/testing'
+import { comesTrue, eventually, turns } from '../helpers.js'
+
+export { eventually, turns }
 
 /** How many descriptors this process has open; 0 where the system does not tell. */
 export function descriptors(): number {
@@ -16,16 +19,6 @@ export function descriptors(): number {
   } catch {
     return 0
   }
-}
-
-/** Turns of the event loop. */
-export async function turns(n = 3): Promise<void> {
-  for (let i = 0; i < n; i++) await new Promise<void>((resolve) => setImmediate(resolve))
-}
-
-/** Waits until something is so; not by the clock, but by turns of the event loop. */
-export function* eventually(isSo: () => boolean): Routine<void> {
-  while (!isSo()) yield* until(turns(1))
 }
 
 /** Runs a body in a fiber and strikes it as soon as it waits, before anything can answer. The fiber, when it is dead. */
@@ -56,7 +49,7 @@ const LIMIT = 30_000
 
 /** Runs a body; afterwards nothing that it opened is open. It is given the reports that are made meanwhile. */
 export async function real(body: (reports: Report[]) => Routine<unknown>): Promise<void> {
-  await turns() // what ended before lets go
+  await turns(3) // what ended before lets go
   const before = count()
   const reports: Report[] = []
   await run(function* () {
@@ -68,9 +61,7 @@ export async function real(body: (reports: Report[]) => Routine<unknown>): Promi
       delete backend.report // the one of its class again
     }
   })
-  for (let i = 0; i < 1000 && !isBack(count(), before); i++) await turns(1)
-  const now = count()
-  if (!isBack(now, before)) assert.deepEqual(now, before)
+  if (!(await comesTrue(() => isBack(count(), before)))) assert.deepEqual(count(), before)
 }
 
 /** Fewer are not our doing: Node closes a descriptor of its own when it has loaded everything. */

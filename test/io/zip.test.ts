@@ -42,6 +42,7 @@ import {
 } from 'polyphony/io'
 import { virtual } from 'polyphony/testing'
 import { random, thrownBy } from '../helpers.js'
+import { expiring } from '../shared/limits.js'
 import { disturb, held, untilHeld } from '../shared/outside.js'
 
 const FORMATS = [
@@ -194,7 +195,7 @@ for (const { verb, pack, unpack, packSync, unpackSync } of FORMATS) {
         yield* snooze()
         assert.match(fiber.waitsFor ?? '', /\(2000000 bytes\)$/)
         yield* fiber.stop()
-        yield* moveOnAfter(1, () => unpack(pipe())) // waits for input that never comes
+        yield* expiring(moveOnAfter, () => unpack(pipe())) // waits for input that never comes
       })
       await untilHeld(before)
     })

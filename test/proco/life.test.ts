@@ -23,7 +23,7 @@ import {
 } from 'polyphony'
 import { type Future, Killed, NotRunning, Proco } from 'polyphony/proco'
 import { leaks, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy, turn } from '../helpers.js'
 import { clock } from '../time/clock.js'
 
 /** Names of all fibers alive in this world. */
@@ -714,7 +714,7 @@ describe('S84 S56 what handlers know of who started them', () => {
         spin({ context: true }, function* () {
           const proco = Proco.new<number, unknown>().start(function* () {
             const before = seen()
-            yield* sleep(1)
+            yield* turn()
             return [before, seen()]
           })
           const results = [yield* proco.submit(1), yield* proco.submit(2)]

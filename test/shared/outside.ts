@@ -5,6 +5,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { Fiber, FiberStopped, isStop, type Routine, run, spin } from 'polyphony'
 import { type Leaks, leaks } from 'polyphony/testing'
+import { comesTrue } from '../helpers.js'
 
 /** What this process holds: all that leaks() counts, and its descriptors, where the system tells. */
 export interface Held extends Leaks {
@@ -18,9 +19,7 @@ export function held(): Held {
 
 /** It holds no more than before: at once, or as soon as what had begun (a lookup, a close) is over. */
 export async function untilHeld(before: Held, when = ''): Promise<void> {
-  for (let turn = 0; turn < 10_000 && !isDeepStrictEqual(held(), before); turn++) {
-    await new Promise((resolve) => setImmediate(resolve))
-  }
+  await comesTrue(() => isDeepStrictEqual(held(), before))
   assert.deepEqual(held(), before, `something is left behind${when}`)
 }
 

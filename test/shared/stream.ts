@@ -6,21 +6,20 @@ import { describe, it } from 'node:test'
 import {
   cancelAfter,
   each,
-  type Fiber,
   forEach,
   moveOnAfter,
   type Op,
   type Routine,
   run,
   scope,
-  sleep,
   snooze,
   spin,
   use,
 } from 'polyphony'
 import { IOError, LimitExceeded, type Stream, StreamClosed, UnexpectedEnd } from 'polyphony/io'
 import { leaks, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { eventually, thrownBy, turn, waits } from '../helpers.js'
+import { expiring } from './limits.js'
 
 /** A kind of stream. */
 export interface AStream {
@@ -35,18 +34,6 @@ export interface AStream {
 }
 
 type Conversation = (a: Stream, b: Stream) => Routine<unknown>
-
-/** Waits until it is so. */
-export function* eventually(isSo: () => boolean): Routine<void> {
-  for (let n = 0; !isSo(); n++) {
-    assert.ok(n < 20_000, `never: ${isSo}`)
-    yield* sleep(0)
-  }
-}
-
-export function* waits(...fibers: Fiber<any>[]): Routine<void> {
-  for (const fiber of fibers) yield* eventually(() => fiber.state === 'waiting')
-}
 
 /** What an op threw; undefined if nothing. */
 function* outcomeOf(op: Op<unknown>): Routine<unknown> {
@@ -266,10 +253,10 @@ export function aStream(name: string, kind: AStream): void {
         assert.match((yield* reader).message, /struck/)
       },
       *'a time-out'(_, wait) {
-        yield* moveOnAfter(1, wait)
+        yield* expiring(moveOnAfter, wait)
       },
       *'a cancel'(_, wait) {
-        yield* thrownBy(cancelAfter(1, wait))
+        yield* thrownBy(expiring(cancelAfter, wait))
       },
     }
     for (const [how, cut] of Object.entries(cuts)) {
@@ -581,7 +568,7 @@ export function aStream(name: string, kind: AStream): void {
       let count = 0
       while (a.tryWrite(chunk)) {
         assert.ok(++count * chunk.length < MUCH, 'there is room for ever')
-        if (count % 20 === 0) yield* sleep(0)
+        if (count % 20 === 0) yield* turn()
       }
       assert.ok(count > 0)
       assert.equal(a.tryWrite('lost'), false)
@@ -602,7 +589,7 @@ export function aStream(name: string, kind: AStream): void {
       // It stands when it has been found waiting with the same count, after the event loop has had its turns.
       let last = -1
       for (let same = 0; same < 20; ) {
-        yield* sleep(0)
+        yield* turn()
         const { written } = a.stats()
         same = written === last && writer.state === 'waiting' ? same + 1 : 0
         last = written
@@ -624,7 +611,7 @@ export function aStream(name: string, kind: AStream): void {
       let most = 0
       for (let chunk: Buffer | undefined; (chunk = yield* b.read(20_000)) !== undefined; ) {
         parts.push(chunk)
-        yield* sleep(0)
+        yield* turn()
         most = Math.max(most, b.stats().unread)
       }
       assert.ok(most <= 256 * 1024, `${most} bytes lay unread`)
@@ -809,7 +796,7 @@ export function aStream(name: string, kind: AStream): void {
           } catch (caught) {
             error = caught
           }
-          yield* sleep(0)
+          yield* turn()
         }
         assert.ok(error instanceof IOError, `${error}`)
         assert.match(error.code, /^(EPIPE|ECONNRESET)$/)

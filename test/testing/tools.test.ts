@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { Fiber, fiberTree, printTree, receive, run, runtimeStats, sleep, snooze, spin, tap } from 'polyphony'
 import { leaks, sequence, virtual } from 'polyphony/testing'
+import { eventually, turns, waits } from '../helpers.js'
 
 describe('leaks', () => {
   before(() => new Promise((resolve) => setImmediate(resolve))) // what the start of the process left is closed now
@@ -11,9 +12,10 @@ describe('leaks', () => {
   it('is the same before and after a run that cleans up', async () => {
     const before = leaks()
     await run(function* () {
-      spin(() => sleep())
-      spin(() => receive())
-      yield* sleep(1)
+      yield* waits(
+        spin(() => sleep()),
+        spin(() => receive()),
+      )
     })
     assert.deepEqual(leaks(), before)
   })
@@ -25,7 +27,7 @@ describe('leaks', () => {
       spin(() => sleep(60_000))
       yield* sleep()
     })
-    await new Promise((resolve) => setImmediate(resolve))
+    while (leaks().pendingOps + leaks().timers < before.pendingOps + before.timers + 2) await turns()
     process.on('an event of ours' as never, listener)
     const during = leaks()
     process.off('an event of ours' as never, listener)
@@ -186,6 +188,13 @@ describe('tap', () => {
     }))
 })
 
+/** Waits until every other fiber of this tree waits. */
+const allWait = () => {
+  const all = (fiber: Fiber): Fiber[] => fiber.children.flatMap((child) => [child, ...all(child)])
+  const root = Fiber.current
+  return eventually(() => root.children.length > 0 && all(root).every(({ state }) => state === 'waiting'))
+}
+
 describe('the live tree', () => {
   it('is given as data', async () => {
     await run(
@@ -194,7 +203,7 @@ describe('the live tree', () => {
           spin('connection', () => receive())
           yield* sleep(60_000)
         })
-        yield* sleep(1)
+        yield* allWait()
         const [root, ...others] = fiberTree()
         assert.deepEqual(others, [])
         assert.equal(root?.name, 'app')
@@ -228,9 +237,9 @@ describe('the live tree', () => {
             yield* sleep(60_000)
           }
         })
-        yield* sleep(1)
+        yield* allWait()
         Fiber.current.children[1]?.stop()
-        yield* sleep(1)
+        yield* eventually(() => Fiber.current.children[1]?.waitsFor === 'sleep(60000)')
         printTree((printed) => {
           text = printed
         })
@@ -258,7 +267,7 @@ describe('runtimeStats', () => {
       const receiver = spin(() => receive())
       spin(() => sleep(60_000))
       spin(() => sleep())
-      yield* sleep(1)
+      yield* allWait()
       const during = runtimeStats()
       assert.equal(during.fibers, 4)
       assert.equal(during.timers, 1)

@@ -13,6 +13,7 @@ import {
   throttledLoop,
 } from 'polyphony'
 import { explore, leaks, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
+import { turns } from '../helpers.js'
 import { clock } from './clock.js'
 
 /** Lets time pass while nothing runs, as when something blocks the event loop. */
@@ -314,7 +315,7 @@ describe('a throttler', () => {
   it('S64 a fiber in line is pending work, and what it leaves behind is nothing', async () => {
     const before = leaks()
     const throttler = new Throttler({ interval: 5 })
-    await run(function* () {
+    await virtual(function* () {
       yield* throttler.wait()
       yield* throttler.wait()
     })
@@ -327,7 +328,7 @@ describe('a throttler', () => {
       yield* throttler.wait()
       yield* throttler.wait()
     })
-    await new Promise((resolve) => setImmediate(resolve))
+    while (waiting.fiber.state !== 'waiting') await turns()
     const error: any = await virtual(() => throttler.wait()).catch((error) => error)
     assert.equal(error.code, 'BAD_STATE')
     await waiting.stop()
