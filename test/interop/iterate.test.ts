@@ -296,7 +296,9 @@ describe('each', () => {
       )
       assert.deepEqual([thrown, log], [error, ['finally']])
       const broken = new Error('source')
-      assert.equal(yield* thrownBy(each(numbers([], Promise.reject(broken)), () => {})), broken)
+      const failed = Promise.reject(broken)
+      failed.catch(() => {}) // it is waited for later
+      assert.equal(yield* thrownBy(each(numbers([], failed), () => {})), broken)
     }))
 
   it('S22 an error as it lets the source go is kept beside that of the body', () =>

@@ -48,6 +48,7 @@ import {
   writeFile,
 } from 'polyphony/io'
 import { program, random, thrownBy } from '../helpers.js'
+import { struckWaiting } from './real.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'polyphony-file-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -303,14 +304,19 @@ describe('the place in a file', () => {
   it('that another fiber changes is where a wait goes on', () =>
     run(function* () {
       const file = yield* openFile(fileWith('abcdef'), 'r+')
-      const reader = spin(() => file.readExactly(3))
-      yield* snooze()
-      file.seek(3)
-      assert.equal(String(yield* reader), 'def')
-      const late = spin(() => file.gets())
-      yield* snooze()
-      yield* file.write('ghi\n') // where the reader was to read: it reads on after it
-      assert.equal(yield* late, undefined)
+      let read = ''
+      yield* struckWaiting(
+        function* () {
+          read = String(yield* file.readExactly(3))
+        },
+        () => file.seek(3),
+      )
+      assert.equal(read, 'def')
+      const late = yield* struckWaiting(
+        () => file.gets(),
+        () => file.tryWrite('ghi\n'), // where the reader was to read: it reads on after it
+      )
+      assert.deepEqual(late.outcome, { type: 'value', value: undefined })
       yield* file.close()
     }))
 

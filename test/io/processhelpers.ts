@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Fiber, type Op, type Routine, spin, until } from 'polyphony'
 import { virtual } from 'polyphony/testing'
+import '../shared/spare.js'
 
 /** What is open in this process. */
 export function descriptors(): number {

@@ -5,10 +5,11 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { type Socket as NetSocket, connect as netConnect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cancelAfter, Fiber, type Report, type Routine, run, spin, tap } from 'polyphony'
+import { cancelAfter, Fiber, type Op, type Report, type Routine, run, spin, tap } from 'polyphony'
 import { IOError, StreamClosed } from 'polyphony/io'
 import { type Leaks, leaks } from 'polyphony/testing'
 import { comesTrue, eventually, turns } from '../helpers.js'
+import '../shared/spare.js'
 
 export { eventually, turns }
 
@@ -22,10 +23,7 @@ export function descriptors(): number {
 }
 
 /** Runs a body in a fiber and strikes it as soon as it waits, before anything can answer. The fiber, when it is dead. */
-export function* struckWaiting(
-  body: () => Routine<unknown>,
-  strike: (fiber: Fiber) => unknown,
-): Routine<Fiber> {
+export function* struckWaiting(body: () => Op<unknown>, strike: (fiber: Fiber) => unknown): Routine<Fiber> {
   const name = 'struck while it waits'
   const untap = tap((event, fiber) => {
     if (event !== 'block' || fiber.name !== name) return

@@ -44,6 +44,7 @@ import { virtual } from 'polyphony/testing'
 import { random, thrownBy } from '../helpers.js'
 import { expiring } from '../shared/limits.js'
 import { disturb, held, untilHeld } from '../shared/outside.js'
+import { struckWaiting } from './real.js'
 
 const FORMATS = [
   { verb: 'gzip', pack: gzip, unpack: gunzip, packSync: gzipSync, unpackSync: gunzipSync },
@@ -191,10 +192,13 @@ for (const { verb, pack, unpack, packSync, unpackSync } of FORMATS) {
       const before = held()
       const data = noise(2_000_000)
       await run(function* () {
-        const fiber = spin(() => pack(data as any))
-        yield* snooze()
-        assert.match(fiber.waitsFor ?? '', /\(2000000 bytes\)$/)
-        yield* fiber.stop()
+        let waitsFor: string | undefined
+        const packing = () => pack(data as any) as Op<unknown>
+        yield* struckWaiting(packing, (fiber) => {
+          waitsFor = fiber.waitsFor
+          fiber.stop()
+        })
+        assert.match(waitsFor ?? '', /\(2000000 bytes\)$/)
         yield* expiring(moveOnAfter, () => unpack(pipe())) // waits for input that never comes
       })
       await untilHeld(before)

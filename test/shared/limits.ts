@@ -14,19 +14,19 @@ function expire(limit: Timeout): void {
 }
 
 /**
- * A `moveOnAfter` or `cancelAfter` whose time is up as soon as its body waits and `isDue`, on a slow machine too.
- * `otherwise` is the value or the error of the limit.
+ * A `moveOnAfter` or `cancelAfter` whose time is up as soon as `isDue`, on a slow machine too; without it, as soon as its
+ * body waits. `otherwise` is the value or the error of the limit.
  */
 export function expiring(
   limitBy: typeof moveOnAfter | typeof cancelAfter,
   body: () => Op<unknown>,
   otherwise?: unknown,
-  isDue: () => boolean = () => true,
+  isDue?: () => boolean,
 ): Op<unknown> {
   const limited = function* (limit: Timeout) {
     const fiber = Fiber.current
     const alarm = spin(function* () {
-      yield* eventually(() => fiber.state === 'waiting' && isDue())
+      yield* eventually(isDue ?? (() => fiber.state === 'waiting'))
       expire(limit)
     })
     try {
