@@ -187,6 +187,7 @@ export class Runtime {
     this.nextCheck = this.switches + 1
     this.stride = 1
     this.batchStart = this.lastEnd = this.backend.now()
+    this.awake = true // the turn below runs every fiber that a timer wakes: no wake-up is needed
     try {
       this.timers.fire(this.batchStart, BATCH_STEPS)
       this.weakTimers.fire(this.batchStart, BATCH_STEPS)
