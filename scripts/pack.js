@@ -1,12 +1,12 @@
-// Tries the package as a user gets it: packs it, installs the tarball into an empty TypeScript project, compiles that
-// with Node's and with a bundler's way of finding modules, and runs what comes out. Needs no network; leaves nothing behind.
+// Tries the package as a user gets it: packs it, installs the tarball into an empty TypeScript project, compiles a program
+// and every entry with Node's and with a bundler's module resolution, and runs the output. Needs no network; leaves nothing behind.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readArgs } from './args.js'
 
-const PROGRAM = `
+const MAIN = `
 import { Fiber, type Op, moveOnAfter, run, sleep, spin } from 'polyphony'
 import { virtual } from 'polyphony/testing'
 
@@ -21,28 +21,56 @@ const answer: number = await run(function* () {
 const forever: Op<string> = moveOnAfter(3_600_000, () => sleep(), 'an hour later')
 console.log(answer, await virtual(() => forever))
 `
-/** npm warns a user who installs a package with one of these, even if it has nothing to do. */
-const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare']
 
-const OUTPUT = '42 an hour later\n'
+readArgs('npm run test:pack, with no arguments')
 
-/** How users find modules. Node's types come from here; a bundler's project has those of the browser instead. */
-const PROJECTS = {
-  node16: {
-    module: 'node16',
-    moduleResolution: 'node16',
-    types: ['node'],
-    lib: ['ES2023', 'ESNext.Disposable'],
-  },
-  bundler: {
-    module: 'esnext',
-    moduleResolution: 'bundler',
-    types: [],
-    lib: ['ES2023', 'ESNext.Disposable', 'DOM'],
+/** Every module that the package exports: 'polyphony', 'polyphony/testing' and so on. */
+const { exports } = JSON.parse(readFileSync('package.json', 'utf8'))
+const entries = Object.keys(exports)
+  .filter((path) => typeof exports[path] === 'object')
+  .map((path) => `polyphony${path.slice(1)}`)
+
+/** The programs of the project, and what each prints. */
+const PROGRAMS = {
+  main: { source: MAIN, output: '42 an hour later\n' },
+  entries: {
+    source: entries
+      .map((entry, i) => `import * as e${i} from '${entry}'\nconsole.log('${entry}', typeof e${i})\n`)
+      .join(''),
+    output: entries.map((entry) => `${entry} object\n`).join(''),
   },
 }
 
-readArgs('npm run test:pack, with no arguments')
+/** How users find modules. Two projects have Node's types; `browser` has those of the browser, which suffice for `main`. */
+const PROJECTS = {
+  node16: {
+    programs: ['main', 'entries'],
+    options: {
+      module: 'node16',
+      moduleResolution: 'node16',
+      types: ['node'],
+      lib: ['ES2023', 'ESNext.Disposable'],
+    },
+  },
+  bundler: {
+    programs: ['main', 'entries'],
+    options: {
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      types: ['node'],
+      lib: ['ES2023', 'ESNext.Disposable'],
+    },
+  },
+  browser: {
+    programs: ['main'],
+    options: {
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      types: [],
+      lib: ['ES2023', 'ESNext.Disposable', 'DOM'],
+    },
+  },
+}
 
 const tsc = resolve('node_modules/typescript/bin/tsc')
 const typeRoots = [resolve('node_modules/@types')]
@@ -55,11 +83,14 @@ try {
   if (tarball === undefined) throw new Error('npm pack made no tarball')
   const project = join(home, 'project')
   install(project, join(home, tarball))
-  for (const [name, options] of Object.entries(PROJECTS)) {
-    compile(project, name, options)
-    const said = node([`${name}/main.js`], project)
-    if (said !== OUTPUT) throw new Error(`${name}: expected ${OUTPUT}, got ${said}`)
-    console.log(`pack: compiles and runs with ${name} resolution`)
+  for (const [name, { programs, options }] of Object.entries(PROJECTS)) {
+    compile(project, name, options, programs)
+    for (const program of programs) {
+      const said = node([`${name}/${program}.js`], project)
+      const { output } = PROGRAMS[program]
+      if (said !== output) throw new Error(`${name}/${program}: expected ${output}, got ${said}`)
+    }
+    console.log(`pack: the project '${name}' compiles and runs: ${programs.join(', ')}`)
   }
 } finally {
   rmSync(home, { recursive: true, force: true })
@@ -71,7 +102,8 @@ function install(project, tarball) {
     join(project, 'package.json'),
     JSON.stringify({ name: 'empty', private: true, type: 'module' }),
   )
-  writeFileSync(join(project, 'main.ts'), PROGRAM)
+  for (const [name, { source }] of Object.entries(PROGRAMS))
+    writeFileSync(join(project, `${name}.ts`), source)
   const quiet = ['--offline', '--no-audit', '--no-fund', '--silent']
   execFileSync('npm', ['install', ...quiet, tarball], {
     cwd: project,
@@ -96,7 +128,7 @@ function install(project, tarball) {
 }
 
 /** Strict, and with the declarations of the package checked too. */
-function compile(project, name, options) {
+function compile(project, name, options, programs) {
   const compilerOptions = {
     target: 'es2022',
     strict: true,
@@ -106,7 +138,10 @@ function compile(project, name, options) {
     ...options,
   }
   const config = `tsconfig.${name}.json`
-  writeFileSync(join(project, config), JSON.stringify({ compilerOptions, include: ['main.ts'] }))
+  writeFileSync(
+    join(project, config),
+    JSON.stringify({ compilerOptions, files: programs.map((program) => `${program}.ts`) }),
+  )
   node([tsc, '-p', config], project)
 }
 

@@ -328,8 +328,8 @@ export class Front {
   }
 
   /** Whether this fiber waits for one of the items, or for room. */
-  isAwaitedBy({ op }: Fiber): boolean {
-    return op instanceof Dual && op.front === this
+  isAwaitedBy(fiber: Fiber): boolean {
+    return fiber.op instanceof Dual && fiber.op.front === this
   }
 
   /** S85: a handler that waits for its own place, or in the queue that waits for it, waits for ever. */
