@@ -215,6 +215,15 @@ describe('debug mode', { concurrency: 2 }, () => {
     assert.doesNotMatch(stderr, /startServer/)
   })
 
+  test('with source maps too the frames of the library are left out', async () => {
+    const { code, stderr } = await program('debug-stack', [], {
+      env: { NODE_OPTIONS: '--enable-source-maps' },
+    })
+    assert.equal(code, 1)
+    assertInOrder(stderr, 'Error: broken', 'breakDown', 'debug-stack.ts')
+    assert.doesNotMatch(stderr, /(src|dist)\/core/)
+  })
+
   test('an op that was never yield*ed is reported with the place where it was made', async () => {
     const { code, stdout, stderr } = await program('debug-floating', [], { env })
     assert.deepEqual([code, stdout], [0, 'done\n'])

@@ -23,19 +23,35 @@ export function callSite(): string {
   return userStack(stack.slice(stack.indexOf('\n') + 1))
 }
 
-const here = new URL('..', import.meta.url).href
+/**
+ * How the places of the library's frames begin, by the address of this module. Source maps turn addresses into paths, and
+ * dist into src. In a bundle there are none: nothing distinguishes a frame of the library from one of the user there.
+ */
+export function libraryPlaces(url: unknown): string[] {
+  const root = /^(file:.*\/)(?:dist\/core\/debug\.js|src\/core\/debug\.ts)$/.exec(String(url))?.[1]
+  if (root === undefined) return []
+  const path = decodeURIComponent(root.replace(/^file:\/\/(?:\/(?=[A-Z]:))?/i, ''))
+  return [root, `(${path}`, ` ${path}`].flatMap((start) => [`${start}dist/`, `${start}src/`])
+}
+
+// Not new URL(...): bundlers take that for an asset, and import.meta.url is undefined in a CommonJS bundle.
+const places = libraryPlaces(import.meta.url)
+
 /** A stack without the frames of the library and of Node: what the user wrote. */
-export function userStack(stack: string): string {
+export function userStack(stack: string, library = places): string {
   return stack
     .split('\n')
-    .filter((line) => !isLibraryFrame(line))
+    .filter((line) => !isLibraryFrame(line, library))
     .join('\n')
 }
 
-function isLibraryFrame(line: string): boolean {
+function isLibraryFrame(line: string, library: string[]): boolean {
+  if (!/^\s+at /.test(line)) return false
+  const frame = line.replaceAll('\\', '/')
   return (
-    /^\s+at /.test(line) &&
-    (line.includes(here) || /\bnode:/.test(line) || line.includes('.next (<anonymous>)'))
+    /\bnode:/.test(frame) ||
+    frame.includes('.next (<anonymous>)') ||
+    library.some((place) => frame.includes(place))
   )
 }
 

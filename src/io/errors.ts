@@ -4,8 +4,6 @@
 import { createRequire } from 'node:module'
 import { PolyphonyError } from '../core/index.js'
 
-const require = createRequire(import.meta.url)
-
 /**
  * The system refused something: `code` is its own word for it, such as `ECONNREFUSED` or `ENOENT`. The message names the
  * peer or the path; `cause` is Node's error.
@@ -151,9 +149,14 @@ export function asSentence(cause: unknown, what: string): PolyphonyError {
   return cause instanceof PolyphonyError ? cause : ioError(cause, what)
 }
 
-/** By number, the code and the words of each error of the system. An `import` of node:util would open standard output (Node 26). */
+let errorMap: Map<number, [string, string]> | undefined
+
+/**
+ * By number, the code and the words of each system error. An `import` of node:util would open standard output (Node 26).
+ * Where `require` begins its search makes no difference for a built-in module; import.meta.url is undefined in CommonJS bundles.
+ */
 function systemErrors(): Map<number, [string, string]> {
-  return require('node:util').getSystemErrorMap()
+  return (errorMap ??= createRequire('/')('node:util').getSystemErrorMap() as Map<number, [string, string]>)
 }
 
 /** In words, with the code: 'connection refused (ECONNREFUSED)'. */
