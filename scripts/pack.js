@@ -1,10 +1,12 @@
 // Tries the package as a user gets it: packs it, installs the tarball into an empty TypeScript project, compiles a program
-// and every entry with Node's and with a bundler's module resolution, and runs the output. Needs no network; leaves nothing behind.
+// and every entry with Node's and with a bundler's module resolution, and runs the output; then bundles it and runs the
+// bundles. Needs the network only to install the bundlers, once; leaves nothing else behind.
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readArgs } from './args.js'
+import { tryBundles } from './bundles.js'
 
 const MAIN = `
 import { Fiber, type Op, moveOnAfter, run, sleep, spin } from 'polyphony'
@@ -92,6 +94,7 @@ try {
     }
     console.log(`pack: the project '${name}' compiles and runs: ${programs.join(', ')}`)
   }
+  await tryBundles(project, entries)
 } finally {
   rmSync(home, { recursive: true, force: true })
 }
