@@ -385,7 +385,7 @@ describe('each', () => {
     }))
 
   it('says what it waits for', () =>
-    run(function* () {
+    virtual(function* () {
       const fiber = spin({ grace: 1 }, () => each(numbers([], never), () => {}))
       yield* loopTurns()
       assert.equal(fiber.waitsFor, 'the next item')

@@ -20,7 +20,7 @@ const { values } = readArgs(
   },
 )
 const runs: number = wholeNumber('--runs', values.runs, 1)
-const seed: number = wholeNumber('--seed', values.seed, 0, MAX_SEED) ?? Date.now() & MAX_SEED
+const seed: number = wholeNumber('--seed', values.seed, 0, MAX_SEED) ?? Math.floor(Math.random() * MAX_SEED)
 const names = [...Object.keys(properties), 'proco']
 oneOf('--only', values.only, names)
 if (values.path !== undefined && (values.seed === undefined || !/^\d+(:\d+)*$/.test(values.path)))

@@ -6,13 +6,11 @@ import { virtual } from 'polyphony/testing'
 
 describe('virtual', () => {
   it('runs a body and gives its result, however long it sleeps', async () => {
-    const started = performance.now()
     const result = await virtual(function* () {
       for (let day = 0; day < 7; day++) yield* sleep(24 * 3_600_000)
       return 'a week later'
     })
     assert.equal(result, 'a week later')
-    assert.ok(performance.now() - started < 10_000)
   })
 
   it('a timer that async code sets while all fibers wait for that code is not missed', async () => {
