@@ -52,6 +52,7 @@ describe('the check for the real clock', () => {
     'await run(() => after(5, () => {}))',
     'await run(() => connect({ port, timeout: 100 }))',
     'const loop = run(() => spinLoop(look, { interval: 10 }))',
+    'await run(() => look(now() + 30))',
     'const running = run(() => spin({ grace: 20 }, () => sleep()))',
     'await virtual(() => until(run(() => sleep(1))))',
   ]
@@ -81,6 +82,12 @@ describe('the check for the real clock', () => {
       '}',
     ]
     assert.deepEqual(found({ 'test/a.test.ts': lines, 'test/slow.ts': slow }), ['test/slow.ts:2'])
+  })
+
+  it('finds a wait in a row of a table that a loop runs', () => {
+    const lines = [POLYPHONY, 'const rows = {', '  nap: () => sleep(1),', '}']
+    lines.push('for (const [name, row] of Object.entries(rows)) {', '  it(name, () => run(row))', '}')
+    assert.deepEqual(found({ 'test/a.test.ts': lines }), ['test/a.test.ts:3'])
   })
 
   it('finds a wait in what is given to a helper that calls run', () => {

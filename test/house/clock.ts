@@ -59,9 +59,9 @@ const CLOCKS =
   /\b(?:setTimeout|setInterval|performance|hrtime|Date\.now|AbortSignal\.timeout)\b|\bnew Date\(\)/g
 /** Calls whose arguments run on a virtual clock, wherever they stand. */
 const VIRTUAL = /(?<![.\w])(?:virtual|explore|stopEverywhere|raiseEverywhere|failEverywhere)\(/g
-/** What waits for time: a call with the time as its first argument, or an option. */
+/** What waits for time: a call with the time as its first argument, an option, or a look at the clock of the backend. */
 const WAITS =
-  /(?<![.\w])(?:sleep|after|every|moveOnAfter|cancelAfter)\(([^(),]*)|\b(?:timeout|acquireTimeout|interval|grace):([^,}\n]*)/g
+  /(?<![.\w])(?:sleep|after|every|moveOnAfter|cancelAfter)\(([^(),]*)|\b(?:timeout|acquireTimeout|interval|idleTimeout|grace):([^,}\n]*)|(?<![.\w])now\(\)/g
 
 /** Every source of a test that runs in the process of its test file. */
 export function testSources(): Map<string, string> {
@@ -156,7 +156,8 @@ function waitsIn(code: Code, place: Extent): number[] {
 
 /** Whether a time is one to wait for: not for ever, not at once, and not the bound of a hang. */
 function isWait(code: Code, whole: string, time: string): boolean {
-  if (time === '' || time === 'Infinity') return false
+  if (whole === 'now()') return true
+  if (/^(?:|Infinity|number|undefined)$/.test(time)) return false
   if (time === '0') return /^(?:sleep|after|every)/.test(whole)
   const constant = new RegExp(`\\bconst ${time.replace(/\W/g, '')} = ([\\d_]+)$`, 'm').exec(code.text)?.[1]
   const ms = Number((constant ?? time).replaceAll('_', ''))
@@ -192,11 +193,16 @@ class Code {
     for (const [, names, from] of source.matchAll(/^import \{([^}]*)\} from '(\.[^']*)'/gm)) {
       for (const name of (names as string).match(/\w+/g) ?? []) this.imports.set(name, from as string)
     }
-    const words = /\b(function\*?|const)\s+(\w+|[{[][^=]*[}\]](?= =))/g
+    const words = /\b(function\*?|const)\s+(\w+|[{[][^=]*[}\]](?= =| of ))/g
     for (const { 1: word, 2: names, index } of this.text.matchAll(words)) {
-      const extent = { start: index, end: this.endOfStatement(index) }
+      let extent = { start: index, end: this.endOfStatement(index) }
+      let block = this.blockOf(index)
+      if (block !== undefined && /\bfor (?:await )?$/.test(this.text.slice(0, block.start).slice(-12))) {
+        extent = { start: index, end: block.end }
+        block = { start: block.start, end: this.endOfStatement(block.start) } // it is seen in the whole loop
+      }
       for (const name of (names as string).match(/\w+/g) ?? []) {
-        const declared = { ...extent, block: this.blockOf(index) }
+        const declared = { ...extent, block }
         this.declarations.set(name, [...(this.declarations.get(name) ?? []), declared])
         const isFunction = word !== 'const' || /=>|\bfunction\b/.test(this.text.slice(index, extent.end))
         if (isFunction) this.functions.push({ ...extent, name })
@@ -229,10 +235,11 @@ class Code {
 
   /** The function or constant of that name which is seen at a place, or from another file. */
   declaration(name: string, at?: number): Extent | undefined {
-    return this.declarations.get(name)?.findLast(({ block }) => {
+    const visible = this.declarations.get(name)?.filter(({ block }) => {
       if (block === undefined) return true
       return at !== undefined && block.start < at && at < block.end
     })
+    return visible?.sort((a, b) => (a.block?.start ?? -1) - (b.block?.start ?? -1)).at(-1) // the innermost
   }
 
   /** The innermost brackets around a place. */
