@@ -1,0 +1,86 @@
+// Which tests reach which mutants: runs every test once in an instrumented workspace. Kept in build/mutants, file by file,
+// until the library changes, or the test file or something that it imports.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { testFiles } from '../suite.js'
+
+const FILE = 'build/mutants/coverage.json'
+/** About the text of the code, the documents or the scripts: they notice any change, or none. */
+const NOT_RUN = /^(documents|house|tools)\//
+
+/**
+ * { tests: Map(id -> { id, file, ms, size }), reachedBy: ids of tests for each mutant }. `words` are parts of the paths
+ * of the test files that count; none means all.
+ */
+export async function coverage(workspaces, mutants, words, onProgress) {
+  const library = hashOf('dist')
+  const known = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
+  const wanted = testFiles()
+    .filter(
+      (file) => !NOT_RUN.test(file) && (words.length === 0 || words.some((word) => file.includes(word))),
+    )
+    .map((file) => ({ file: `${file}.test.js`, hash: hashOfFile(`${file}.test.js`, library) }))
+  const isKnown = ({ file, hash }) => known[file]?.hash === hash
+  const missing = wanted.filter((each) => !isKnown(each))
+  for (const { file, hash, found } of await measure(workspaces, missing, onProgress)) {
+    known[file] = { hash, found }
+  }
+  mkdirSync('build/mutants', { recursive: true })
+  if (missing.length > 0) writeFileSync(FILE, JSON.stringify(known))
+  const tests = new Map()
+  const reachedBy = mutants.map(() => [])
+  for (const { file } of wanted) {
+    for (const { id, ms, reached } of known[file].found) {
+      tests.set(id, { id, file, ms, size: reached.length })
+      for (const each of reached) reachedBy[each].push(id)
+    }
+  }
+  return { tests, reachedBy }
+}
+
+async function measure(workspaces, files, onProgress) {
+  const results = []
+  const queue = [...files]
+  const work = async (workspace) => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      const found = []
+      const job = { steps: [{ file: next.file, ids: null }], stopAtFirst: false, reached: true }
+      const patience = () => 120_000
+      await workspace.run(-1, job, patience, ({ end, error, ms, reached }) => {
+        if (error !== undefined) throw new Error(`without any mutant: ${end} fails: ${error}`)
+        if (reached !== undefined) found.push({ id: end, ms, reached })
+      })
+      results.push({ ...next, found })
+      onProgress(`which tests reach what: ${results.length} of ${files.length} files`)
+    }
+  }
+  await Promise.all(workspaces.map(work))
+  return results
+}
+
+/** One hash of a test file, of the helpers that it imports, and of the library. */
+function hashOfFile(file, library) {
+  const hash = createHash('sha256').update(library)
+  const seen = new Set()
+  const add = (path) => {
+    if (seen.has(path) || !existsSync(path)) return
+    seen.add(path)
+    const text = readFileSync(path, 'utf8')
+    hash.update(text)
+    for (const [, from] of text.matchAll(/from '(\.[^']+)'/g)) add(join(dirname(path), from))
+  }
+  add(join('build/test', file))
+  return hash.digest('hex')
+}
+
+/** One hash of all JavaScript in some folders. */
+export function hashOf(...folders) {
+  const hash = createHash('sha256')
+  for (const folder of folders) {
+    for (const name of readdirSync(folder, { recursive: true }).map(String).sort()) {
+      if (name.endsWith('.js')) hash.update(name).update(readFileSync(`${folder}/${name}`))
+    }
+  }
+  return hash.digest('hex')
+}

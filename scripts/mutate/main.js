@@ -1,0 +1,192 @@
+// Breaks the library in many small ways and sees whether a test notices each: those written by hand, one or more for
+// every rule (hand.js), and those that operators make of the built code (operators.js).
+//
+//   npm run mutate                        all of them: an hour at first; later only what has changed since
+//   npm run mutate S14 S20                those written by hand for these rules
+//   npm run mutate core/gate sync/        those that operators make of these files
+//   npm run mutate -- --sample 20         some of both, others each day; --seed N repeats a sample. CI does this
+//   npm run mutate -- sync/ --tests sync/ --tests explore/   with test files of these rooms only
+//   npm run mutate -- --more              also with operators whose mutants often change nothing; nothing fails then
+//   npm run mutate -- --fresh             forgets what earlier runs have found
+//   npm run mutate -- --write             also writes docs/mutants.md
+//   npm run mutate -- --matrix out.json   all tests that notice each mutant, not only the first
+//
+// A mutant is tried against the tests that reach its place, the nearest first; the first that fails ends it. One that no
+// test notices survives. Survivors must be explained in explained.js, or the run fails.
+import { needBuilt, readArgs, refuse, wholeNumber } from '../args.js'
+import { coverage } from './coverage.js'
+import { explain, unusedExplanations } from './explained.js'
+import { handMutants } from './hand.js'
+import { writeMatrix } from './matrix.js'
+import { fingerprints, recall, remember } from './memory.js'
+import { isUsual } from './operators.js'
+import { writeTable } from './table.js'
+import { operatorMutants, Workspace } from './workspace.js'
+
+const WORKERS = 2
+/** Milliseconds of tests, as they take without a mutant, that are tried at most for one mutant. */
+const MOST = 8_000
+
+const { values: options, words } = readArgs(
+  'npm run mutate -- [rule or part of a path ...] [--tests part-of-path ...] [--sample n [--seed n]] [--more] [--fresh] [--write] [--matrix file]',
+  {
+    sample: { type: 'string' },
+    seed: { type: 'string' },
+    tests: { type: 'string', multiple: true },
+    more: { type: 'boolean' },
+    fresh: { type: 'boolean' },
+    write: { type: 'boolean' },
+    matrix: { type: 'string' },
+  },
+  Infinity,
+)
+const sample = wholeNumber('--sample', options.sample, 1)
+const seed = wholeNumber('--seed', options.seed)
+if (seed !== undefined && sample === undefined) refuse('--seed goes with --sample')
+if (options.write && (sample !== undefined || words.length > 0 || options.more))
+  refuse('--write is for all mutants')
+needBuilt('build/test')
+
+const operated = operatorMutants()
+const byHand = handMutants()
+const chosen = choose()
+const workspaces = Array.from({ length: Math.min(WORKERS, chosen.length) }, () => new Workspace())
+const { tests, reachedBy } = await coverage(workspaces, operated, options.tests ?? [], progress)
+const results = await tryAll()
+finish()
+
+function choose() {
+  const all = [...byHand, ...(options.more ? operated : operated.filter(isUsual))]
+  const isMeant = (mutant, word) =>
+    mutant.rule === undefined ? mutant.file.includes(word) : mutant.rule === word
+  for (const word of words) {
+    if (!all.some((mutant) => isMeant(mutant, word)))
+      refuse(`no mutant breaks ${word}, and none is in a file of that name`)
+  }
+  const found = all.filter((mutant) => words.length === 0 || words.some((word) => isMeant(mutant, word)))
+  if (sample === undefined) return found
+  const open = found.filter((mutant) => explain(mutant) === undefined)
+  const start = seed ?? Math.floor(Date.now() / 86_400_000)
+  console.log(`a sample of ${sample}, seed ${start}`)
+  const next = random(start)
+  return open
+    .map((mutant) => ({ mutant, key: next() }))
+    .sort((a, b) => a.key - b.key)
+    .slice(0, sample)
+    .map(({ mutant }) => mutant)
+}
+
+function random(start) {
+  let state = start >>> 0
+  return () => {
+    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) >>> 0
+    return (Math.imul(state ^ (state >>> 13), 0x297a2d39) >>> 0) / 2 ** 32
+  }
+}
+
+async function tryAll() {
+  const prints = fingerprints()
+  const known = options.fresh || options.matrix !== undefined ? new Map() : recall(prints)
+  const killers = new Set([...known.values()].map(({ by }) => by))
+  const found = chosen.map((mutant) => ({ mutant, ...known.get(mutant.key) }))
+  const open = found.filter(({ by }) => by === undefined)
+  if (open.length < found.length) console.log(`${found.length - open.length} are as they were`)
+  let done = 0
+  await Promise.all(
+    workspaces.map(async (workspace) => {
+      for (let each = open.shift(); each !== undefined; each = open.shift()) {
+        Object.assign(each, await tryOne(workspace, each.mutant, killers))
+        if (each.by !== null) killers.add(each.by)
+        if (options.matrix === undefined) remember(prints, each)
+        const { by, mutant } = each
+        if (by === null && explain(mutant) === undefined) console.log(`survives: ${mutant.key}`)
+        progress(`${++done} mutants tried, ${open.length} to go`)
+      }
+    }),
+  )
+  return found
+}
+
+/** { by: the test that notices it or null, why, all: with --matrix, every test that does }. */
+async function tryOne(workspace, mutant, killers) {
+  const near = mutant.rule === undefined ? reachedBy[mutant.id] : testsOfFile(mutant.file)
+  const plan = near
+    .map((id) => tests.get(id))
+    .map((test) => ({ test, order: orderOf(mutant, test, killers) }))
+    .sort((a, b) => compare(a.order, b.order))
+  const steps = []
+  let ms = 0
+  for (const { test } of plan) {
+    if (ms > 0 && ms + test.ms > MOST) continue
+    ms += test.ms
+    if (steps.at(-1)?.file === test.file) steps.at(-1).ids.push(test.id)
+    else steps.push({ file: test.file, ids: [test.id] })
+  }
+  if (steps.length === 0) return { by: null, why: 'no test gets there' }
+  const all = []
+  const stopAtFirst = options.matrix === undefined
+  const caught = await workspace.try(mutant, { steps, stopAtFirst, reached: false }, patience, (event) => {
+    if (event.error !== undefined) all.push(event.end)
+  })
+  return { by: caught?.failed ?? null, why: caught?.why ?? '', all }
+}
+
+/** A busy machine is slow, but gets on. */
+function patience(id) {
+  return 2000 + 20 * (tests.get(id)?.ms ?? 100)
+}
+
+function testsOfFile(file) {
+  const ids = new Set()
+  for (const mutant of operated) if (mutant.file === file) for (const id of reachedBy[mutant.id]) ids.add(id)
+  return [...ids]
+}
+
+/** Tests of the rule, then of the file, then of its room, then of all others; in each, quick ones, and those that have noticed something before. */
+function orderOf(mutant, test, killers) {
+  const room = mutant.file.split('/')[0]
+  const isOfRule = mutant.rule !== undefined && new RegExp(`\\b${mutant.rule}\\b`).test(test.id)
+  const place = isOfRule
+    ? 0
+    : test.file === mutant.file.replace(/\.js$/, '.test.js')
+      ? 1
+      : test.file.startsWith(`${room === 'core' ? 'semantics' : room}/`)
+        ? 2
+        : test.file.startsWith('semantics/') || test.file.startsWith(`${room}/`)
+          ? 3
+          : /^(explore|random|programs|soak)\//.test(test.file)
+            ? 5
+            : 4
+  return [place, test.ms > 300 ? 1 : 0, killers.has(test.id) ? 0 : 1, test.size]
+}
+
+function compare(a, b) {
+  const at = a.findIndex((each, i) => each !== b[i])
+  return at < 0 ? 0 : a[at] - b[at]
+}
+
+function finish() {
+  progress('')
+  const survivors = results.filter(({ by }) => by === null)
+  const unexplained = survivors.filter(({ mutant }) => explain(mutant) === undefined)
+  for (const { mutant, why } of unexplained) {
+    console.log(`SURVIVED ${mutant.key}\n         ${mutant.file}:${mutant.line ?? ''} ${why}`)
+  }
+  if (options.matrix !== undefined) writeMatrix(options.matrix, results, tests)
+  if (options.write) writeTable(results)
+  if (sample === undefined && words.length === 0 && !options.more) {
+    for (const entry of unusedExplanations(survivors.map(({ mutant }) => mutant))) {
+      console.log(`explained, but nothing of it survives any more: ${entry}`)
+    }
+  }
+  console.log(
+    `${results.length} mutants, ${results.length - survivors.length} noticed, ` +
+      `${survivors.length - unexplained.length} survivors explained, ${unexplained.length} not`,
+  )
+  process.exitCode = unexplained.length > 0 && !options.more ? 1 : 0
+}
+
+/** One line that is written over; only a terminal can do that. */
+function progress(text) {
+  if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${text}`)
+}

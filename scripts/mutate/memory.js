@@ -1,0 +1,44 @@
+// What earlier runs have found, in build/mutants/results.json. A mutant that was noticed stays noticed while its own file
+// and the file of the test are as they were; one that survived is tried again as soon as any test has changed.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { hashOf } from './coverage.js'
+
+const FILE = 'build/mutants/results.json'
+let known
+
+/** Short hashes of files, and of all tests together. */
+export function fingerprints() {
+  const cache = new Map()
+  const of = (path) => {
+    if (!cache.has(path)) cache.set(path, existsSync(path) ? hash(readFileSync(path)) : '')
+    return cache.get(path)
+  }
+  return { of, tests: hashOf('build/test') }
+}
+
+/** Results that still hold, by the key of the mutant. */
+export function recall(prints) {
+  known = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
+  const valid = new Map()
+  for (const [key, { by, why, source, test }] of Object.entries(known)) {
+    const [file] = key.split(' ')
+    if (prints.of(`dist/${file}`) === source && testPrint(prints, by) === test) valid.set(key, { by, why })
+  }
+  return valid
+}
+
+export function remember(prints, { mutant, by, why }) {
+  known ??= {}
+  known[mutant.key] = { by, why, source: prints.of(`dist/${mutant.file}`), test: testPrint(prints, by) }
+  mkdirSync('build/mutants', { recursive: true })
+  writeFileSync(FILE, JSON.stringify(known))
+}
+
+function testPrint(prints, by) {
+  return by === null ? prints.tests : prints.of(`build/test/${by.split(' ')[0]}`)
+}
+
+function hash(bytes) {
+  return createHash('sha256').update(bytes).digest('hex').slice(0, 16)
+}
