@@ -4,11 +4,13 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { needBuilt, readArgs } from './args.js'
 
-const { words } = readArgs('npm run test:newest -- [word in the path of a test file ...]', {}, Infinity)
+const usage = 'npm run test:newest -- [word ...] [--all] [--slow], as for npm test'
+readArgs(usage, { all: { type: 'boolean' }, slow: { type: 'boolean' } }, Infinity)
 needBuilt('build/test')
 
 const home = 'tools/newest-node'
 const node = resolve(home, 'node_modules/node/bin/node')
 if (!existsSync(node)) execFileSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: home, stdio: 'inherit' })
 console.log(`on Node ${execFileSync(node, ['--version']).toString().trim()}:`)
-process.exitCode = spawnSync(node, ['scripts/test.js', ...words], { stdio: 'inherit' }).status ?? 1
+process.exitCode =
+  spawnSync(node, ['scripts/test.js', ...process.argv.slice(2)], { stdio: 'inherit' }).status ?? 1

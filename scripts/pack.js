@@ -23,6 +23,8 @@ const answer: number = await run(function* () {
 const forever: Op<string> = moveOnAfter(3_600_000, () => sleep(), 'an hour later')
 console.log(answer, await virtual(() => forever))
 `
+/** npm warns a user who installs a package with one of these, even if it has nothing to do. */
+const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare']
 
 readArgs('npm run test:pack, with no arguments')
 

@@ -23,7 +23,7 @@ import {
   until,
 } from 'polyphony'
 import { explore, virtual } from 'polyphony/testing'
-import { failing, program, turns } from './helpers.js'
+import { failing, program, turns } from './prelude.js'
 
 /** A parent that throws `error` while a child fails in its cleanup: `later` has to be kept beside it. */
 function* failsTwice(error: unknown) {

@@ -19,7 +19,7 @@ import {
   until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failing, program, turns } from './helpers.js'
+import { failing, program, turns } from './prelude.js'
 
 /** What comes first: the end of the promise, or many turns of the event loop, in which everything that can happen happens. */
 function inTime<T>(promise: Promise<T>): Promise<T | 'hangs'> {

@@ -23,7 +23,7 @@ import {
 import { explore, ScheduleFailed, virtual } from 'polyphony/testing'
 import { NodeChannel } from '#io/nodechannel'
 import { type Reader, Stream } from '#io/stream'
-import { program, thrownBy } from './helpers.js'
+import { program, thrownBy } from './prelude.js'
 
 function* plain() {
   yield* sleep(1)

@@ -31,7 +31,7 @@ import {
   tryReceive,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from './helpers.js'
+import { thrownBy } from './prelude.js'
 
 /** A body that never lets go. */
 function* clinging(): Routine<never> {

@@ -26,7 +26,7 @@ import {
   use,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from './helpers.js'
+import { thrownBy } from './prelude.js'
 
 /** How an op that may never end ends. */
 function* endOf(op: Op<unknown>): Routine<unknown> {

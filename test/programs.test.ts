@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type Ended, ended } from './helpers.js'
+import { type Ended, ended } from './prelude.js'
 
 interface Timed extends Ended {
   ms: number

@@ -1,7 +1,7 @@
 // Talks to a program in a process of its own: waits for what it prints, then types.
 
 import { type StdioPipe, spawn } from 'node:child_process'
-import type { Ended } from './helpers.js'
+import type { Ended } from './prelude.js'
 
 /** Once all of `seen` has been printed since the last line: type `write`, or send `signal`; without either, end the input. */
 export interface Line {

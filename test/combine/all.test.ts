@@ -20,7 +20,7 @@ import {
   until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failAfter, program, thrownBy, turns } from '../helpers.js'
+import { failAfter, program, thrownBy, turns } from '../prelude.js'
 import { clock } from '../time/clock.js'
 
 /** Gives a value after a while. */

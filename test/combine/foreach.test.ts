@@ -26,7 +26,7 @@ import {
   use,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failAfter, thrownBy } from '../helpers.js'
+import { failAfter, thrownBy } from '../prelude.js'
 import { clock } from '../time/clock.js'
 
 /** How many of something are there at the same time. */

@@ -18,7 +18,7 @@ import {
   suspend,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failAfter, thrownBy } from '../helpers.js'
+import { failAfter, thrownBy } from '../prelude.js'
 import { clock } from '../time/clock.js'
 
 function* later<T>(ms: number, value: T): Routine<T> {

@@ -17,7 +17,7 @@ import {
   suspend,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { clock } from '../time/clock.js'
 
 /** Fails so many times, and notes when it was run. */

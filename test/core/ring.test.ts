@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Ring } from '#core/ring'
-import { random } from '../helpers.js'
+import { random } from '../prelude.js'
 
 describe('the ring', () => {
   it('does what an array does, over random programs', () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Fiber } from 'polyphony'
 import { RunQueue } from '#core/runqueue'
-import { random } from '../helpers.js'
+import { random } from '../prelude.js'
 
 /** All that the queue needs of a fiber. */
 const item = () => ({ behind: null }) as unknown as Fiber

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type TimerNode, Timers } from '#core/timers'
-import { random } from '../helpers.js'
+import { random } from '../prelude.js'
 
 class Node implements TimerNode {
   time = 0

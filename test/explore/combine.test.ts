@@ -23,7 +23,7 @@ import {
   spin,
 } from 'polyphony'
 import { explore, failEverywhere, raiseEverywhere, stopEverywhere } from 'polyphony/testing'
-import { whole } from '../helpers.js'
+import { whole } from '../prelude.js'
 
 /** What has happened in one order of the fibers. */
 class Ledger {

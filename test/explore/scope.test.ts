@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fiber, isStop, type Routine, scope, sleep, snooze, spin } from 'polyphony'
 import { failEverywhere, raiseEverywhere, stopEverywhere } from 'polyphony/testing'
-import { thrownBy, whole } from '../helpers.js'
+import { thrownBy, whole } from '../prelude.js'
 import { everyOrder, fails, now } from './orders.js'
 
 /** A child that cleans up when it is stopped. */

@@ -16,7 +16,7 @@ import {
   supervise,
 } from 'polyphony'
 import { explore, failEverywhere, InjectedFailure, raiseEverywhere, stopEverywhere } from 'polyphony/testing'
-import { whole } from '../helpers.js'
+import { whole } from '../prelude.js'
 
 interface State {
   /** Bodies that run now, by name. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fiber, FiberStopped, isStop, type Routine, sleep, snooze, spin } from 'polyphony'
 import { raiseEverywhere, stopEverywhere } from 'polyphony/testing'
-import { thrownBy, whole } from '../helpers.js'
+import { thrownBy, whole } from '../prelude.js'
 import { everyOrder, fails, gives } from './orders.js'
 
 test('S37 select of two that end in one turn gives one of them, and leaves the other its value', (t) => {

@@ -20,7 +20,7 @@ export interface ClockUse {
 
 /** Lines that may use the real clock: the file, a part of the line, and why nothing there depends on the speed of the machine. */
 export const ALLOWED: [file: string, part: string, why: string][] = [
-  ['test/helpers.ts', 'performance.now()', 'the bound of a hang: half a minute'],
+  ['test/prelude.ts', 'performance.now()', 'the bound of a hang: half a minute'],
   [
     'test/node/timers.test.ts',
     '',
@@ -66,7 +66,9 @@ const WAITS =
 /** Every source of a test that runs in the process of its test file. */
 export function testSources(): Map<string, string> {
   const paths = readdirSync('test', { recursive: true }).map((path) => join('test', String(path)))
-  const sources = paths.filter((path) => path.endsWith('.ts') && !/^test\/(?:programs|types)\//.test(path))
+  const sources = paths.filter(
+    (path) => path.endsWith('.ts') && !/^test\/(?:documents|programs|tools|types)\//.test(path),
+  )
   return new Map(sources.map((path) => [path, readFileSync(path, 'utf8')]))
 }
 

@@ -14,7 +14,7 @@ import { after, before, describe, it } from 'node:test'
 import { setImmediate as immediate, setTimeout as timer } from 'node:timers/promises'
 import { Fiber, FiberStopped, isStop, moveOnAfter, run, spin, until } from 'polyphony'
 import { leaks } from 'polyphony/testing'
-import { comesTrue, turn, turns } from '../helpers.js'
+import { comesTrue, turn, turns } from '../prelude.js'
 import { expiring } from '../shared/limits.js'
 
 /** What the server saw of one request. */

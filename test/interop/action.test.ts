@@ -5,7 +5,7 @@ import { EventEmitter } from 'node:events'
 import { describe, it } from 'node:test'
 import { action, BadArgument, Fiber, moveOnAfter, runtimeStats, sleep, snooze, spin, until } from 'polyphony'
 import { explore, failEverywhere, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 /** A callback API in the hands of the test. */
 function callbacks<T>() {

@@ -22,7 +22,7 @@ import {
   until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { turn } from '../helpers.js'
+import { turn } from '../prelude.js'
 
 const storage = new AsyncLocalStorage<string>()
 const seen = () => storage.getStore()

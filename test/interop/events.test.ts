@@ -17,7 +17,7 @@ import {
 } from 'polyphony'
 import { explore, failEverywhere, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { END } from '#sync/source'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 const listeners = (emitter: EventEmitter<any>) =>
   emitter.eventNames().reduce((sum, name) => sum + emitter.listenerCount(name), 0)

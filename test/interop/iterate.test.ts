@@ -23,7 +23,7 @@ import {
   until,
 } from 'polyphony'
 import { stopEverywhere, virtual } from 'polyphony/testing'
-import { thrownBy, turns } from '../helpers.js'
+import { thrownBy, turns } from '../prelude.js'
 import { expiring } from '../shared/limits.js'
 
 /** All items that are left. */

@@ -22,7 +22,7 @@ import {
   until,
 } from 'polyphony'
 import { END } from '#sync/source'
-import { turns } from '../helpers.js'
+import { turns } from '../prelude.js'
 
 function* square(n: number) {
   yield* snooze()

@@ -21,7 +21,7 @@ import {
 } from 'polyphony'
 import { failEverywhere, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 /** A resource that notes what becomes of it. */
 function resource(name: string, log: string[], ms = 0) {

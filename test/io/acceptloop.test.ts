@@ -15,7 +15,7 @@ import {
   until,
 } from 'polyphony'
 import { connect, listen, type Server, type Socket, StreamClosed } from 'polyphony/io'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { eventually, rawClient, real } from './real.js'
 
 const HERE = { host: '127.0.0.1' }

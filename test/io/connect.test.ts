@@ -10,7 +10,7 @@ import { describe, test } from 'node:test'
 import { BadArgument, moveOnAfter, type Routine, snooze, spin, TimedOut, tap, until } from 'polyphony'
 import { connect, IOError, listen, Socket } from 'polyphony/io'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { inFolder, real, struckWaiting } from './real.js'
 
 /** A server that is not ours and says hello; its port. */

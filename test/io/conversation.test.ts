@@ -7,7 +7,7 @@ import { ensure, Fiber, moveOnAfter, type Routine, scope, sleep, snooze, spin, u
 import { IOError, pair, pipe, type Stream, StreamClosed, UnexpectedEnd } from 'polyphony/io'
 import { failEverywhere, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { random } from '../helpers.js'
+import { random } from '../prelude.js'
 import { killers } from '../shared/killers.js'
 
 /** More than there is room for. */

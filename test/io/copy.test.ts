@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { BadArgument, ensure, type Routine, sleep, snooze, spin } from 'polyphony'
 import { type ByteSource, copy, pair, pipe, StreamClosed } from 'polyphony/io'
 import { raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 describe('I6 copy', () => {
   const sources: [string, () => ByteSource][] = [

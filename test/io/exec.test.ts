@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url'
 import { BadArgument, type Fiber, moveOnAfter, type Op, type Routine, run, snooze, spin } from 'polyphony'
 import { exec, IOError, LimitExceeded, ProcessFailed, pipe, spawnProcess } from 'polyphony/io'
 import { leaks, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { expiring } from '../shared/limits.js'
 import { children, descriptors, disturbedEverywhere, js, loopTurn, sh } from './processhelpers.js'
 

@@ -47,7 +47,7 @@ import {
   UnexpectedEnd,
   writeFile,
 } from 'polyphony/io'
-import { program, random, thrownBy } from '../helpers.js'
+import { program, random, thrownBy } from '../prelude.js'
 import { struckWaiting } from './real.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'polyphony-file-'))

@@ -9,7 +9,7 @@ import { type Chunk, IOError, type Receiver, StreamClosed } from 'polyphony/io'
 import { virtual } from 'polyphony/testing'
 import { BaseChannel } from '#io/channel'
 import { Stream } from '#io/stream'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 type Call = 'resume' | 'pause' | 'write' | 'end' | 'close' | 'destroy'
 

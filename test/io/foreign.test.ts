@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { type Fiber, type Routine, spin, until } from 'polyphony'
 import { connect, type IOError, listen, type Server, type Socket } from 'polyphony/io'
-import { type Ended, ended } from '../helpers.js'
+import { type Ended, ended } from '../prelude.js'
 import { eventually, inFolder, rawClient, real } from './real.js'
 
 const nc = /-N\b/.test(spawnSync('nc', ['-h'], { encoding: 'utf8' }).stderr ?? '') // the kind that can end its half

@@ -21,7 +21,7 @@ import { fromNode, IOError, pipe, StreamClosed } from 'polyphony/io'
 import { leaks, virtual } from 'polyphony/testing'
 import { NodeChannel } from '#io/nodechannel'
 import { Stream } from '#io/stream'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 /** Lets streams move what they have. */
 const loopTurns = () => until(new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve))))

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Intake } from '#io/intake'
-import { random } from '../helpers.js'
+import { random } from '../prelude.js'
 
 /** Bytes as they may come: text, ends of lines of both kinds, and what is no UTF-8. */
 function pieces(next: () => number): Buffer {

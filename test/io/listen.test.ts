@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { BadArgument, until } from 'polyphony'
 import { connect, IOError, listen } from 'polyphony/io'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { inFolder, real, struckWaiting } from './real.js'
 
 describe('listen', () => {

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { BadArgument, type Fiber, moveOnAfter, run, snooze, spin, tap } from 'polyphony'
 import { IOError, lookup } from 'polyphony/io'
 import { stopEverywhere, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { held, untilHeld } from '../shared/outside.js'
 import { struckWaiting } from './real.js'
 

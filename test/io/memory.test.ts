@@ -20,7 +20,7 @@ import {
 } from 'polyphony'
 import { IOError, pair, pipe, StreamClosed } from 'polyphony/io'
 import { virtual } from 'polyphony/testing'
-import { program, thrownBy } from '../helpers.js'
+import { program, thrownBy } from '../prelude.js'
 
 describe('streams in memory', () => {
   it('S33 S64 a main that reads from a pipe to which nobody writes is a deadlock: exit 13, and the tree says why', async () => {

@@ -31,7 +31,7 @@ import {
   watchProcess,
 } from 'polyphony/io'
 import { leaks, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import {
   children,
   deaf,

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { connect, type Socket as NetSocket } from 'node:net'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { ended } from '../helpers.js'
+import { ended } from '../prelude.js'
 
 const file = fileURLToPath(new URL('../programs/sockets.js', import.meta.url))
 

@@ -9,7 +9,7 @@ import { type Reader, StreamClosed } from 'polyphony/io'
 import { leaks, virtual } from 'polyphony/testing'
 import { NodeChannel } from '#io/nodechannel'
 import { Stream } from '#io/stream'
-import { random, thrownBy } from '../helpers.js'
+import { random, thrownBy } from '../prelude.js'
 
 /** Reads from a stream of Node as from standard input. */
 function readerAt(name: string, open: () => Readable): Reader {

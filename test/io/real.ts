@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { cancelAfter, Fiber, type Op, type Report, type Routine, run, spin, tap } from 'polyphony'
 import { IOError, StreamClosed } from 'polyphony/io'
 import { type Leaks, leaks } from 'polyphony/testing'
-import { comesTrue, eventually, turns } from '../helpers.js'
+import { comesTrue, eventually, turns } from '../prelude.js'
 import '../shared/spare.js'
 
 export { eventually, turns }

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { Fiber, type Routine, snooze, spin, until } from 'polyphony'
 import { connect, IOError, listen, type Server, type Socket, StreamClosed } from 'polyphony/io'
 import { adoption } from '#io/adopt'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { eventually, inFolder, rawClient, real, turns } from './real.js'
 
 const MEGABYTE = 1024 * 1024

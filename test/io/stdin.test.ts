@@ -9,7 +9,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { NotInFiber } from 'polyphony'
 import { gets, stdin } from 'polyphony/io'
-import { program } from '../helpers.js'
+import { program } from '../prelude.js'
 import { type Line, talk } from '../talk.js'
 
 const file = fileURLToPath(new URL('../programs/stdin.js', import.meta.url))

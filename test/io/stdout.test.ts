@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { run } from 'polyphony'
 import { stderr, stdout } from 'polyphony/io'
-import { type Ended, ended, program, thrownBy } from '../helpers.js'
+import { type Ended, ended, program, thrownBy } from '../prelude.js'
 
 const file = fileURLToPath(new URL('../programs/stdout.js', import.meta.url))
 

@@ -18,7 +18,7 @@ import {
 } from 'polyphony'
 import { connect, IOError, listen, type TlsContext, TlsServer, TlsSocket } from 'polyphony/io'
 import { contextOf } from '#io/tlsoptions'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { ca, clean, echo, eventually, fixture, pair, serving } from './tls.js'
 
 const host = '127.0.0.1'

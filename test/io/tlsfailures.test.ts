@@ -14,7 +14,7 @@ import {
   type TlsServer,
   type TlsServerOptions,
 } from 'polyphony/io'
-import { random, thrownBy } from '../helpers.js'
+import { random, thrownBy } from '../prelude.js'
 import { ca, clean, echo, eventually, pair, serving } from './tls.js'
 
 const host = '127.0.0.1'

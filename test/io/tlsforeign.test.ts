@@ -9,7 +9,7 @@ import { describe, it } from 'node:test'
 import tls from 'node:tls'
 import { spin, until } from 'polyphony'
 import { connect, listen, type TlsSocket } from 'polyphony/io'
-import { program } from '../helpers.js'
+import { program } from '../prelude.js'
 import { ca, clean, echo, fixture, pair, serving } from './tls.js'
 
 const host = '127.0.0.1'

@@ -25,7 +25,7 @@ import {
 import { type Datagram, IOError, StreamClosed, type UdpOptions, type UdpSocket, udp } from 'polyphony/io'
 import { virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { program, thrownBy } from '../helpers.js'
+import { program, thrownBy } from '../prelude.js'
 import { killers } from '../shared/killers.js'
 import { disturb, held, untilHeld } from '../shared/outside.js'
 

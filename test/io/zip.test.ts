@@ -41,7 +41,7 @@ import {
   unbrotli,
 } from 'polyphony/io'
 import { virtual } from 'polyphony/testing'
-import { random, thrownBy } from '../helpers.js'
+import { random, thrownBy } from '../prelude.js'
 import { expiring } from '../shared/limits.js'
 import { disturb, held, untilHeld } from '../shared/outside.js'
 import { struckWaiting } from './real.js'

@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { ended, random } from '../helpers.js'
+import { ended, random } from '../prelude.js'
 
 const file = fileURLToPath(new URL('../programs/signal-tree.js', import.meta.url))
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

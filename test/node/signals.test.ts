@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type Ended, ended, program } from '../helpers.js'
+import { type Ended, ended, program } from '../prelude.js'
 import { talk } from '../talk.js'
 import { signalsAtRandom } from './signals-at-random.js'
 

@@ -18,7 +18,7 @@ import {
   trap,
 } from 'polyphony'
 import { explore, stopEverywhere, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 const play = (signal: NodeJS.Signals) => process.emit(signal, signal)
 const listeners = () => process.listenerCount('SIGQUIT') + process.listenerCount('SIGHUP')

@@ -18,7 +18,7 @@ import {
 } from 'polyphony'
 import { type Executor, Killed, Proco } from 'polyphony/proco'
 import { leaks, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { addUp } from '../shared/proco.js'
 import { clock } from '../time/clock.js'
 

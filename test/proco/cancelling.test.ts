@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { Cancel, Fiber, moveOnAfter, race, scope, sleep, snooze, spin, TimedOut, until } from 'polyphony'
 import { type Future, Killed, Proco, type Work } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { addUp } from '../shared/proco.js'
 import { clock } from '../time/clock.js'
 

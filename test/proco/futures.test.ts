@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { cancelAfter, retry, run, sleep, snooze, spin, until } from 'polyphony'
 import { type Future, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { clock } from '../time/clock.js'
 
 describe('S78 S83 a future', () => {

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { BadArgument, BadYield, Fiber, type Op, sleep, snooze, spin, suspend, until } from 'polyphony'
 import { MissingResult, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { addUp } from '../shared/proco.js'
 
 /** Starts with a handler that the compiler would refuse, or not know. */

@@ -8,7 +8,7 @@ import { Fiber, run, sleep, snooze, spin } from 'polyphony'
 import { type Executor, type Future, Killed, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
 import { Histogram } from '#proco/histogram'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { addUp } from '../shared/proco.js'
 
 type Any = Executor<any, any, any>

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { scope, sleep, spin } from 'polyphony'
 import { Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { clock } from '../time/clock.js'
 
 describe('S80 keys', () => {

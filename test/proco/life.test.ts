@@ -23,7 +23,7 @@ import {
 } from 'polyphony'
 import { type Future, Killed, NotRunning, Proco } from 'polyphony/proco'
 import { leaks, virtual } from 'polyphony/testing'
-import { thrownBy, turn } from '../helpers.js'
+import { thrownBy, turn } from '../prelude.js'
 import { clock } from '../time/clock.js'
 
 /** Names of all fibers alive in this world. */

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { Fiber, sleep } from 'polyphony'
 import { type Executor, Killed, type Logger, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 function listening(): { logger: Logger; lines: string[] } {
   const lines: string[] = []

@@ -6,7 +6,7 @@ import { all, BadState, BadYield, Fiber, moveOnAfter, sleep, snooze, spin, until
 import { type Executor, type Future, Killed, NotRunning, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
 import { setDebug } from '#core/debug'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { addUp } from '../shared/proco.js'
 
 type Any = Executor<any, any>

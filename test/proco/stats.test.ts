@@ -6,7 +6,7 @@ import { inspect } from 'node:util'
 import { sleep, spin } from 'polyphony'
 import { type Future, Proco } from 'polyphony/proco'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { addUp } from '../shared/proco.js'
 
 describe('the stats of an executor', () => {

@@ -1,5 +1,5 @@
 // Makes the mistakes that the guides warn of, one after another, and prints what people read then:
-// errors to stdout, reports to stderr. test/docs.test.ts compares it with the sentences in docs/guides.
+// errors to stdout, reports to stderr. test/documents/programs.test.ts compares it with the sentences in docs/guides.
 
 import { Readable } from 'node:stream'
 import {

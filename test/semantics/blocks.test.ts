@@ -28,7 +28,7 @@ import {
   type Timeout,
 } from 'polyphony'
 import { explore, failEverywhere, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 const runtime = (): any => (Fiber.current as any).runtime
 const now = (): number => runtime().now()

@@ -27,7 +27,7 @@ import {
 } from 'polyphony'
 import { explore, InjectedFailure, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { leftOut } from '../explore/orders.js'
-import { failAfter, whole } from '../helpers.js'
+import { failAfter, whole } from '../prelude.js'
 
 /** A child that fails while it cleans up. */
 function* failInCleanup(error: Error) {

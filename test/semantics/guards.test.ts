@@ -21,7 +21,7 @@ import {
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
 import { BaseOp, LATER, settle } from '#core/op'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 const runtime = (): any => (Fiber.current as any).runtime
 

@@ -18,7 +18,7 @@ import {
   until,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 const listeners = (signal: AbortSignal) => getEventListeners(signal, 'abort').length
 

@@ -36,7 +36,7 @@ import {
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
 import { BaseOp, LateOp, settle } from '#core/op'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 const anything = (x: unknown): any => x
 

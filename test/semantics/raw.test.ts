@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { BadState, DeadlockError, Fiber, isStop, receive, sleep, spin, suspend, transfer } from 'polyphony'
 import { stopEverywhere, virtual } from 'polyphony/testing'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 describe('the programs of the article', () => {
   it('S62 main, f1 and f2 switch by hand, and the end of f1 leads back to main', () =>

@@ -22,7 +22,7 @@ import {
 } from 'polyphony'
 import { explore, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { leftOut } from '../explore/orders.js'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 const types = (ends: unknown[]) => ends.map((end) => (end as FiberEnd).outcome.type)
 

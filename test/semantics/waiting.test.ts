@@ -19,7 +19,7 @@ import {
   suspend,
 } from 'polyphony'
 import { explore, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
-import { failAfter, thrownBy, whole } from '../helpers.js'
+import { failAfter, thrownBy, whole } from '../prelude.js'
 
 function* valueAfter<T>(ms: number, value: T): Routine<T> {
   yield* sleep(ms)

@@ -1,7 +1,7 @@
 // Time limits for tests of the real backend: a fact and not the clock says when the time is up.
 
 import { type cancelAfter, Fiber, type moveOnAfter, type Op, spin, type Timeout } from 'polyphony'
-import { eventually } from '../helpers.js'
+import { eventually } from '../prelude.js'
 
 /** So long that it never matters: the limit is made to expire by the test. */
 const AN_HOUR = 3_600_000

@@ -18,7 +18,7 @@ import {
 } from 'polyphony'
 import { failEverywhere, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { switches, thrownBy } from '../helpers.js'
+import { switches, thrownBy } from '../prelude.js'
 import { killers } from './killers.js'
 
 /** A lock, seen from the outside. */

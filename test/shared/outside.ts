@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import { Fiber, FiberStopped, isStop, type Routine, run, spin } from 'polyphony'
 import { type Leaks, leaks } from 'polyphony/testing'
-import { comesTrue } from '../helpers.js'
+import { comesTrue } from '../prelude.js'
 import './spare.js'
 
 /** What this process holds: all that leaks() counts, and its descriptors, where the system tells. */

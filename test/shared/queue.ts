@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { BadYield, Fiber, isStop, type Op, type Routine, sleep, snooze, spin } from 'polyphony'
 import { failEverywhere, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { switches } from '../helpers.js'
+import { switches } from '../prelude.js'
 import { killers } from './killers.js'
 
 /** A queue, seen from the outside. */

@@ -1,5 +1,5 @@
-// What every stream of bytes promises (S71 to S76), run against those in memory and the real ones. Nothing here waits by the clock:
-// a test waits for bytes, for a fiber to wait, or for something to have happened.
+// What every stream of bytes promises (S71 to S76), run against those in memory and the real ones. Nothing here untilWaiting by the clock:
+// a test untilWaiting for bytes, for a fiber to wait, or for something to have happened.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -18,7 +18,7 @@ import {
 } from 'polyphony'
 import { IOError, LimitExceeded, type Stream, StreamClosed, UnexpectedEnd } from 'polyphony/io'
 import { leaks, virtual } from 'polyphony/testing'
-import { eventually, thrownBy, turn, waits } from '../helpers.js'
+import { eventually, thrownBy, turn, untilWaiting } from '../prelude.js'
 import { expiring } from './limits.js'
 
 /** A kind of stream. */
@@ -102,9 +102,9 @@ export function aStream(name: string, kind: AStream): void {
       assert.equal(parts.join(''), 'abcdefg')
     })
 
-    test('read(max) that waits is given no more than that', function* (a, b) {
+    test('read(max) that untilWaiting is given no more than that', function* (a, b) {
       const reader = spin(() => b.read(4))
-      yield* waits(reader)
+      yield* untilWaiting(reader)
       yield* a.write('abcdefghi')
       assert.equal(text(yield* reader), 'abcd')
       assert.equal(text(yield* b.readExactly(5)), 'efghi')
@@ -184,7 +184,7 @@ export function aStream(name: string, kind: AStream): void {
 
     test('S76 a line over its limit is an error before its end has come', function* (a, b) {
       const reader = spin(() => thrownBy(b.gets({ limit: 4 })))
-      yield* waits(reader)
+      yield* untilWaiting(reader)
       yield* a.write('12345')
       assert.ok((yield* reader) instanceof LimitExceeded)
     })
@@ -212,7 +212,7 @@ export function aStream(name: string, kind: AStream): void {
           got.push(`${yield* want()}`)
         }),
       )
-      yield* waits(...fibers)
+      yield* untilWaiting(...fibers)
       assert.equal(b.stats().readers, 5)
       for (const part of ['li', 'ne\nab', 'cx;', 'yzlast', '\n']) yield* a.write(part)
       for (const fiber of fibers) yield* fiber
@@ -238,17 +238,17 @@ export function aStream(name: string, kind: AStream): void {
     const cuts: Record<string, (b: Stream, wait: () => Op<unknown>) => Routine<unknown>> = {
       *'a stop'(_, wait) {
         const reader = spin(wait)
-        yield* waits(reader)
+        yield* untilWaiting(reader)
         yield* reader.stop()
       },
       *'a kill'(_, wait) {
         const reader = spin(wait)
-        yield* waits(reader)
+        yield* untilWaiting(reader)
         yield* reader.kill()
       },
       *'a raise'(_, wait) {
         const reader = spin(() => thrownBy(wait()))
-        yield* waits(reader)
+        yield* untilWaiting(reader)
         reader.raise('struck')
         assert.match((yield* reader).message, /struck/)
       },
@@ -263,13 +263,13 @@ export function aStream(name: string, kind: AStream): void {
       test(`S72 a wait that is cut by ${how} takes no byte with it`, function* (a, b) {
         yield* a.write('ab')
         yield* eventually(() => b.stats().received === 2 || b.stats().unread === 0)
-        const waits: (() => Op<unknown>)[] = [
+        const untilWaiting: (() => Op<unknown>)[] = [
           () => b.gets(),
           () => b.readExactly(9),
           () => b.readUntil('!'),
           () => b.readAll(),
         ]
-        for (const wait of waits) yield* cut(b, wait)
+        for (const wait of untilWaiting) yield* cut(b, wait)
         assert.equal(b.stats().readers, 0)
         yield* a.write('cd\n!')
         assert.equal(yield* b.gets(), 'abcd')
@@ -341,7 +341,7 @@ export function aStream(name: string, kind: AStream): void {
       yield* eventually(() => b.stats().received === 5 || b.stats().unread === 0)
       const loop = spin(() => b.readLoop((chunk) => void sizes.push(chunk.length), { max: 3 }))
       yield* eventually(() => sizes.reduce((sum, size) => sum + size, 0) === 5)
-      yield* waits(loop)
+      yield* untilWaiting(loop)
       yield* a.end('fghijkl')
       yield* loop
       assert.equal(
@@ -401,7 +401,7 @@ export function aStream(name: string, kind: AStream): void {
       assert.equal(parser.text, 'abcdef')
     })
 
-    test('S73 a body that waits keeps its chunk whole while others receive', function* (a, b) {
+    test('S73 a body that untilWaiting keeps its chunk whole while others receive', function* (a, b) {
       const [c, d] = yield* kind.connect()
       const bytes = pattern(2000, 1)
       let isThere = false
@@ -421,7 +421,7 @@ export function aStream(name: string, kind: AStream): void {
           return false
         }),
       )
-      yield* waits(loop)
+      yield* untilWaiting(loop)
       yield* a.write(bytes)
       yield* loop
       assert.deepEqual([isThere, isWhole], [true, true])
@@ -541,7 +541,7 @@ export function aStream(name: string, kind: AStream): void {
         }
         for (const chunk of chunks) chunk.fill(0)
       })
-      yield* waits(writer)
+      yield* untilWaiting(writer)
       for (let n = 1; n <= 100; n++) {
         const bytes = yield* b.readExactly(total)
         assert.ok(
@@ -563,7 +563,7 @@ export function aStream(name: string, kind: AStream): void {
       if (isSent) assert.equal(text(yield* b.readExactly(5)), 'small')
     })
 
-    test('S74 tryWrite() sends while there is room, then nothing, and never waits', function* (a, b) {
+    test('S74 tryWrite() sends while there is room, then nothing, and never untilWaiting', function* (a, b) {
       const chunk = pattern(50_000)
       let count = 0
       while (a.tryWrite(chunk)) {
@@ -578,7 +578,7 @@ export function aStream(name: string, kind: AStream): void {
       assert.equal(text(yield* b.readExactly(6)), '!after')
     })
 
-    test('S74 a writer waits while nobody reads, and what lies there is bounded', function* (a, b) {
+    test('S74 a writer untilWaiting while nobody reads, and what lies there is bounded', function* (a, b) {
       const bytes = pattern(100_000)
       let isOver = false
       const writer = spin(function* () {
@@ -622,9 +622,9 @@ export function aStream(name: string, kind: AStream): void {
     test('S72 what a writer has handed over is sent, even if it is stopped in its wait for room', function* (a, b) {
       const bytes = pattern(MUCH)
       const writer = spin(() => a.write(bytes))
-      yield* waits(writer)
+      yield* untilWaiting(writer)
       const next = spin(() => a.write('next'))
-      yield* waits(next)
+      yield* untilWaiting(next)
       yield* writer.stop()
       assert.equal(next.state, 'waiting')
       assert.ok((yield* b.readExactly(MUCH)).equals(bytes))
@@ -642,7 +642,7 @@ export function aStream(name: string, kind: AStream): void {
         spin(() => a.write('')),
         spin(() => a.end('last')),
       ]
-      yield* waits(...writers)
+      yield* untilWaiting(...writers)
       assert.equal(a.stats().writers, 5)
       const all = yield* b.readAll()
       for (const writer of writers) yield* writer
@@ -701,7 +701,7 @@ export function aStream(name: string, kind: AStream): void {
     test('S75 close() tells those who wait to read, each in an error of their own', function* (a, b) {
       const waiting: (() => Op<unknown>)[] = [() => b.read(), () => b.gets(), () => b.readLoop(() => {})]
       const readers = waiting.map((wait) => spin(() => thrownBy(wait())))
-      yield* waits(...readers)
+      yield* untilWaiting(...readers)
       yield* b.close()
       const errors: Error[] = []
       for (const reader of readers) errors.push(yield* reader)
@@ -748,10 +748,10 @@ export function aStream(name: string, kind: AStream): void {
 
     testBoth('S75 who gives up waiting in close() closes at once', function* (a, b) {
       const writer = spin(() => outcomeOf(a.write(pattern(MUCH))))
-      yield* waits(writer)
+      yield* untilWaiting(writer)
       const closer = spin(() => a.close())
       const other = spin(() => a.close())
-      yield* waits(closer, other)
+      yield* untilWaiting(closer, other)
       yield* closer.stop()
       yield* other
       assert.equal(a.isClosed, true)
@@ -762,7 +762,7 @@ export function aStream(name: string, kind: AStream): void {
 
     test('S75 destroy() closes at once: who writes and who reads gets StreamClosed', function* (a, b) {
       const writer = spin(() => outcomeOf(a.write(pattern(MUCH))))
-      yield* waits(writer)
+      yield* untilWaiting(writer)
       a.destroy()
       a.destroy()
       assert.equal(a.isClosed, true)
@@ -777,7 +777,7 @@ export function aStream(name: string, kind: AStream): void {
 
     test('S75 destroy() tells those who wait to read', function* (_, b) {
       const reader = spin(() => thrownBy(b.read()))
-      yield* waits(reader)
+      yield* untilWaiting(reader)
       b.destroy()
       assert.ok((yield* reader) instanceof StreamClosed)
     })
@@ -805,13 +805,16 @@ export function aStream(name: string, kind: AStream): void {
       },
     )
 
-    testBoth('S75 a writer that waits when the other side closes is not left waiting', function* (a, b) {
-      const writer = spin(() => outcomeOf(a.write(pattern(MUCH))))
-      yield* waits(writer)
-      yield* b.close()
-      const error = yield* writer
-      assert.ok(error === undefined || error instanceof IOError, `${error}`)
-    })
+    testBoth(
+      'S75 a writer that untilWaiting when the other side closes is not left waiting',
+      function* (a, b) {
+        const writer = spin(() => outcomeOf(a.write(pattern(MUCH))))
+        yield* untilWaiting(writer)
+        yield* b.close()
+        const error = yield* writer
+        assert.ok(error === undefined || error instanceof IOError, `${error}`)
+      },
+    )
 
     const { reset } = kind
     if (reset !== undefined) {
@@ -822,7 +825,7 @@ export function aStream(name: string, kind: AStream): void {
           assert.equal(yield* b.gets(), 'before')
           const waiting: (() => Op<unknown>)[] = [() => b.read(), () => b.gets()]
           const readers = waiting.map((wait) => spin(() => thrownBy(wait())))
-          yield* waits(...readers)
+          yield* untilWaiting(...readers)
           reset(a)
           const errors: any[] = []
           for (const reader of readers) errors.push(yield* reader)

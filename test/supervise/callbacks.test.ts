@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Fiber, type Outcome, sleep, snooze, spin, supervise, suppressedErrors } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failAfter, thrownBy } from '../helpers.js'
+import { failAfter, thrownBy } from '../prelude.js'
 import { flaky, now, server } from './lives.js'
 
 describe('what callbacks are told', () => {

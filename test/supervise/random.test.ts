@@ -16,7 +16,7 @@ import {
   supervise,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { random, whole } from '../helpers.js'
+import { random, whole } from '../prelude.js'
 
 const KILLS = 1000
 const STRATEGIES: Strategy[] = ['oneForOne', 'oneForAll', 'restForOne']

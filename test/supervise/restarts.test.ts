@@ -12,7 +12,7 @@ import {
   supervise,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failAfter, thrownBy } from '../helpers.js'
+import { failAfter, thrownBy } from '../prelude.js'
 import { failsOnce, flaky, now, server } from './lives.js'
 
 const ends: Record<string, () => unknown> = {

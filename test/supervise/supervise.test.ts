@@ -14,7 +14,7 @@ import {
   suppressedErrors,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failAfter, thrownBy } from '../helpers.js'
+import { failAfter, thrownBy } from '../prelude.js'
 import { flaky, now, reports, server } from './lives.js'
 
 const boom = new Error('boom')

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Fiber, moveOnAfter, RestartIntensityError, type Routine, sleep, spin, supervise } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { failAfter, thrownBy } from '../helpers.js'
+import { failAfter, thrownBy } from '../prelude.js'
 import { flaky, now, reports, server } from './lives.js'
 
 /** A child that needs so long to clean up. */

@@ -22,7 +22,7 @@ import {
 } from 'polyphony'
 import { stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 /** Answers with twice the number, after a while. */
 function* doubler(ms = 0): Routine<void> {

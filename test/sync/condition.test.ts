@@ -18,7 +18,7 @@ import {
 } from 'polyphony'
 import { raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { killers } from '../shared/killers.js'
 
 function* waitFor(condition: Condition<any>, log: unknown[], name: unknown, at = 0): Routine<void> {

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test'
 import { BadArgument, BadYield, Event, Fiber, type Routine, run, sleep, snooze, spin } from 'polyphony'
 import { raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { killers } from '../shared/killers.js'
 
 function* awaitInto(event: Event<any>, log: unknown[]): Routine<void> {

@@ -21,7 +21,7 @@ import {
 } from 'polyphony'
 import { stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 const isEven = (n: number) => n % 2 === 0
 const isOdd = (n: number) => n % 2 !== 0

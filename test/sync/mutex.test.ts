@@ -18,7 +18,7 @@ import {
 } from 'polyphony'
 import { raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 
 function reports(): string[] {
   const { reports } = (Fiber.current as any).runtime.backend

@@ -18,7 +18,7 @@ import {
 } from 'polyphony'
 import { raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
 import { everyOrder } from '../explore/orders.js'
-import { thrownBy } from '../helpers.js'
+import { thrownBy } from '../prelude.js'
 import { killers } from '../shared/killers.js'
 import { aQueue } from '../shared/queue.js'
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import { Fiber, fiberTree, printTree, receive, run, runtimeStats, sleep, snooze, spin, tap } from 'polyphony'
 import { leaks, sequence, virtual } from 'polyphony/testing'
-import { eventually, turns, waits } from '../helpers.js'
+import { eventually, turns, untilWaiting } from '../prelude.js'
 
 describe('leaks', () => {
   before(() => new Promise((resolve) => setImmediate(resolve))) // what the start of the process left is closed now
@@ -12,7 +12,7 @@ describe('leaks', () => {
   it('is the same before and after a run that cleans up', async () => {
     const before = leaks()
     await run(function* () {
-      yield* waits(
+      yield* untilWaiting(
         spin(() => sleep()),
         spin(() => receive()),
       )
@@ -141,15 +141,16 @@ describe('tap', () => {
       yield* snooze()
     }))
 
-  it('says what a fiber waits for', () =>
+  it('says what a fiber untilWaiting for', () =>
     virtual(function* () {
-      const waits: string[] = []
+      const untilWaiting: string[] = []
       const untap = tap((event, fiber, detail) => {
-        if (event === 'block') waits.push(`${fiber.name}: ${(detail as { describe(): string }).describe()}`)
+        if (event === 'block')
+          untilWaiting.push(`${fiber.name}: ${(detail as { describe(): string }).describe()}`)
       })
       yield* spin('child', () => sleep(5))
       untap()
-      assert.deepEqual(waits, ['main: child to end', 'child: sleep(5)'])
+      assert.deepEqual(untilWaiting, ['main: child to end', 'child: sleep(5)'])
     }))
 
   it('notes stops, raises and dead letters', () =>
@@ -188,7 +189,7 @@ describe('tap', () => {
     }))
 })
 
-/** Waits until every other fiber of this tree waits. */
+/** Waits until every other fiber of this tree untilWaiting. */
 const allWait = () => {
   const all = (fiber: Fiber): Fiber[] => fiber.children.flatMap((child) => [child, ...all(child)])
   const root = Fiber.current
@@ -222,7 +223,7 @@ describe('the live tree', () => {
     assert.deepEqual(fiberTree(), [])
   })
 
-  it('is printed with what each fiber waits for', async () => {
+  it('is printed with what each fiber untilWaiting for', async () => {
     let text = ''
     await run(
       function* () {

@@ -13,7 +13,7 @@ import {
   throttledLoop,
 } from 'polyphony'
 import { explore, leaks, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
-import { turns } from '../helpers.js'
+import { turns } from '../prelude.js'
 import { clock } from './clock.js'
 
 /** Lets time pass while nothing runs, as when something blocks the event loop. */

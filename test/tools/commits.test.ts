@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Throwaway } from './throwaway.js'
 
-const root = new URL('../../', import.meta.url)
+const root = new URL('../../../', import.meta.url)
 const { HOT_PATH, objection } = await import(new URL('scripts/commits.js', root).href)
 
 test('every file on the list of the hot path exists', () => {

@@ -5,11 +5,11 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type Line, talk } from './talk.js'
+import { type Line, talk } from '../talk.js'
 
 /** Where an example has been built. */
-const built = (name: string) => fileURLToPath(new URL(`../examples/${name}.js`, import.meta.url))
-const sources = fileURLToPath(new URL('../../examples/', import.meta.url))
+const built = (name: string) => fileURLToPath(new URL(`../../examples/${name}.js`, import.meta.url))
+const sources = fileURLToPath(new URL('../../../examples/', import.meta.url))
 
 interface Run {
   name: string
@@ -445,7 +445,7 @@ describe('the examples print what they promise', { concurrency: 2 }, () => {
 test('every example is run, here or in examples-net.test.ts, and listed in their README', () => {
   const names = readdirSync(sources).flatMap((file) => /^(.*)\.ts$/.exec(file)?.[1] ?? [])
   const served = readFileSync(
-    fileURLToPath(new URL('../../test/examples-net.test.ts', import.meta.url)),
+    fileURLToPath(new URL('../../../test/documents/examples-net.test.ts', import.meta.url)),
     'utf8',
   )
   const servers = [...served.matchAll(/serving\(\s*'([\w-]+)'/g)].map((match) => match[1] as string)

@@ -8,11 +8,11 @@ import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
-const place = join(root, 'build/docs')
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+const place = join(root, `build/docs-${process.pid}`)
 
 interface Program {
   /** Where it stands: `README.md:12`. */
@@ -23,6 +23,7 @@ interface Program {
 
 rmSync(place, { recursive: true, force: true })
 mkdirSync(place, { recursive: true })
+after(() => rmSync(place, { recursive: true }))
 const programs = documents().flatMap(extract)
 const compiler = compile()
 

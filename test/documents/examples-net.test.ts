@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const built = (name: string) => fileURLToPath(new URL(`../examples/${name}.js`, import.meta.url))
+const built = (name: string) => fileURLToPath(new URL(`../../examples/${name}.js`, import.meta.url))
 
 function isInstalled(command: string): boolean {
   try {

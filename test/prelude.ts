@@ -1,9 +1,64 @@
-// What several test files need.
+// What nearly every test file needs, from one place.
 
 import assert from 'node:assert/strict'
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { test as nodeTest, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { Fiber, type Op, type Routine, sleep, snooze, suppressedErrors, until } from 'polyphony'
+import { Fiber, type Op, type Routine, sleep, snooze, spin, suppressedErrors, until } from 'polyphony'
+import { virtual } from 'polyphony/testing'
+
+export { after as afterAll, before as beforeAll, describe, mock, type TestContext } from 'node:test'
+export * from 'polyphony'
+export * from 'polyphony/testing'
+export { assert }
+
+const GeneratorFunction = Object.getPrototypeOf(function* () {})
+
+type Body = ((context: TestContext) => unknown) | (() => Routine<unknown>)
+interface Options {
+  concurrency?: number
+  timeout?: number
+}
+
+/** As node:test's, but a generator function is a fiber on the virtual clock, which may leave nothing behind. */
+export function test(name: string, body: Body): void
+export function test(name: string, options: Options, body: Body): void
+export function test(name: string, options: Options | Body, body: Body = options as Body): void {
+  const isFiber = Object.getPrototypeOf(body) === GeneratorFunction
+  const whole = isFiber ? () => virtual(body as () => Routine<unknown>) : body
+  nodeTest(name, body === options ? {} : (options as Options), whole as (context: TestContext) => void)
+}
+
+/** Waits, so many milliseconds or for ever, and does `last` however the wait ends: `try { sleep } finally { last }`. */
+export function* waits(last: () => unknown, ms?: number): Routine<void> {
+  try {
+    yield* ms === undefined ? sleep() : sleep(ms)
+  } finally {
+    const more = last()
+    if (isOp(more)) yield* more
+  }
+}
+
+function isOp(value: unknown): value is Op<unknown> {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value
+}
+
+/** A fiber that has begun to wait. Its error does not reach the test. */
+export function* started<T>(body: () => Routine<T>, options: { grace?: number } = {}): Routine<Fiber<T>> {
+  const fiber = spin({ link: false, ...options }, body) as Fiber<T>
+  yield* sleep(1)
+  return fiber
+}
+
+/** The runtime of the fiber that runs. */
+export const runtime = (): any => (Fiber.current as any).runtime
+
+/** Milliseconds on the clock of this world. */
+export const now = (): number => runtime().now()
+
+/** What was reported in this virtual world so far: `kind: message`. */
+export const reports = (): string[] =>
+  runtime().backend.reports.map((each: any) => `${each.kind}: ${each.message}`)
 
 /** What an op throws. */
 export function* thrownBy(op: Op<unknown>): Routine<any> {
@@ -38,7 +93,7 @@ export async function comesTrue(isSo: () => boolean): Promise<boolean> {
 }
 
 /** Waits until these fibers wait for something. */
-export function* waits(...fibers: Fiber<any>[]): Routine<void> {
+export function* untilWaiting(...fibers: Fiber<any>[]): Routine<void> {
   for (const fiber of fibers) yield* eventually(() => fiber.state === 'waiting')
 }
 

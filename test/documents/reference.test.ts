@@ -1,6 +1,6 @@
 // Every public name is documented, and the examples in the doc comments do what they say.
 //
-// An example that begins with an import is a whole program; it stands on a page of docs/reference, where docs.test.ts
+// An example that begins with an import is a whole program; it stands on a page of docs/reference, where programs.test.ts
 // runs it. Any other is the body of a fiber and is run here, on the virtual clock. In it, the comment after
 // console.log(...) is what that line prints: `a, b` when it prints twice, `never printed` when it is not reached.
 
@@ -8,12 +8,13 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { format } from 'node:util'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
-const place = join(root, 'build/reference')
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+const place = join(root, `build/reference-${process.pid}`)
+after(() => rmSync(place, { recursive: true }))
 
 interface Documented {
   readonly name: string

@@ -1,0 +1,107 @@
+// Runs test files in a few processes and tells what became of each test. Files of one room share a process: to start
+// one for each file takes longer than their tests.
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/**
+ * What `npm test` leaves to `npm run test:all`: it starts processes of Node for most of its tests, searches at length,
+ * or measures memory. Folders under test, and files.
+ */
+const LONG = ['documents/', 'explore/', 'programs/', 'random/', 'tools/', 'programs']
+
+/** All test files, as paths under test, without the `.test.ts`. What was built of one that is gone does not count. */
+export function testFiles() {
+  return readdirSync('test', { recursive: true })
+    .map((name) => String(name).replaceAll('\\', '/'))
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => name.slice(0, -'.test.ts'.length))
+    .sort()
+}
+
+export function isLong(file) {
+  return LONG.some((start) => file.startsWith(start))
+}
+
+/**
+ * Runs the files, room by room, a few rooms at a time. `onTest` hears of each test: { room, name, ms, error }.
+ * Gives { passed, failed, cpu, litter }: how many, CPU-seconds, and what was left in the temp folder.
+ */
+export async function runSuite(files, { pattern, env = {}, nodeArgs = [], onTest = () => {} } = {}) {
+  const temp = mkdtempSync(join(tmpdir(), 'polyphony-test-'))
+  const sum = { passed: 0, failed: 0, cpu: 0, litter: [] }
+  const rooms = groupByRoom(files)
+  const runOne = async () => {
+    for (let room = rooms.shift(); room !== undefined; room = rooms.shift()) {
+      const settings = { pattern, nodeArgs, env: { ...process.env, ...env, TMPDIR: temp } }
+      await runRoom(room, settings, (event) => {
+        if (event.cpu !== undefined) sum.cpu += event.cpu
+        else {
+          if (event.error === undefined) sum.passed++
+          else sum.failed++
+          onTest({ room: room.name, ...event })
+        }
+      })
+    }
+  }
+  try {
+    const processes = Number(process.env.TEST_PROCESSES ?? Math.max(2, availableParallelism()))
+    await Promise.all(Array.from({ length: processes }, runOne))
+    sum.litter = readdirSync(temp)
+  } finally {
+    rmSync(temp, { recursive: true, force: true })
+  }
+  return sum
+}
+
+/** Files whose tests start processes have a process each, so that one that waits does not hold up the others. */
+function groupByRoom(files) {
+  const rooms = new Map()
+  for (const file of files) {
+    const name = isLong(file) || !file.includes('/') ? file : file.split('/')[0]
+    rooms.set(name, [...(rooms.get(name) ?? []), file])
+  }
+  return [...rooms].map(([name, its]) => ({ name, files: its }))
+}
+
+function runRoom({ name, files }, { pattern, nodeArgs, env }, onEvent) {
+  const program = files.map((file) => `import './build/test/${file}.test.js'`).join('\n')
+  const args = [
+    ...nodeArgs,
+    '--expose-gc',
+    '--test-reporter=./scripts/reporter.js',
+    '--input-type=module',
+    '-e',
+    program,
+  ]
+  if (pattern !== undefined) args.unshift(`--test-name-pattern=${pattern}`)
+  const { NODE_TEST_CONTEXT: _, ...clean } = env
+  const child = spawn(process.execPath, args, { env: clean, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+  let rest = ''
+  let output = ''
+  let hasFailed = false
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output = (output + text).slice(-10_000)
+    })
+  }
+  child.stdio[3].setEncoding('utf8').on('data', (text) => {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop()
+    for (const line of lines) {
+      const event = JSON.parse(line)
+      hasFailed ||= event.error !== undefined
+      onEvent(event)
+    }
+  })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code, signal) => {
+      if (!hasFailed && code !== 0) {
+        onEvent({ name: `${name} ended by ${signal ?? `code ${code}`}`, ms: 0, error: output })
+      }
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,91 @@
+// The sources of the library and of its tests as the house tests read them: files, rooms, imports.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+export interface Source {
+  /** From src or test: 'core/fiber.ts'. */
+  path: string
+  /** '' for src/index.ts itself. */
+  room: string
+  text: string
+}
+
+export interface Import {
+  /** As it is written: './ring.js'. */
+  from: string
+  /** Only types are imported: nothing is left of it at run time. */
+  isType: boolean
+}
+
+export function readSources(folder: 'src' | 'test'): Source[] {
+  return readdirSync(folder, { recursive: true })
+    .map(String)
+    .filter((path) => path.endsWith('.ts'))
+    .sort()
+    .map((path) => ({ path, room: roomOf(path), text: readFileSync(join(folder, path), 'utf8') }))
+}
+
+export function roomOf(path: string): string {
+  return path.includes('/') ? (path.split('/')[0] as string) : ''
+}
+
+/** Everything a file imports or re-exports. */
+export function importsOf({ text }: Source): Import[] {
+  const statements = /^(?:import|export)\b([^'"]*?)\bfrom '([^']+)'|^import '([^']+)'|\bimport\('([^']+)'\)/gm
+  const code = text.replaceAll(/^ *\*.*$/gm, '') // examples in comments import too
+  return [...code.matchAll(statements)].map(([, names, named, bare, lazy]) => ({
+    from: (named ?? bare ?? lazy) as string,
+    isType: names !== undefined && isTypeOnly(names),
+  }))
+}
+
+/** `type { A }`, or `{ type A, type B }`. */
+function isTypeOnly(names: string): boolean {
+  const text = names.trim()
+  if (/^type\b/.test(text)) return true
+  const list = /^\{([^}]*)\}$/
+    .exec(text)?.[1]
+    ?.split(',')
+    .map((each) => each.trim())
+    .filter(Boolean)
+  return list !== undefined && list.length > 0 && list.every((each) => each.startsWith('type '))
+}
+
+/** The file that an import leads to, as a path like that of the importer. */
+export function targetOf(source: Source, { from }: Import): string {
+  return join(dirname(source.path), from.replace(/\.js$/, '.ts'))
+}
+
+/** Groups of files that import each other in a circle at run time, each sorted. */
+export function cyclesOf(sources: Source[]): string[][] {
+  const paths = new Set(sources.map(({ path }) => path))
+  const edges = new Map(
+    sources.map((source) => [
+      source.path,
+      importsOf(source)
+        .filter((each) => !each.isType && each.from.startsWith('.'))
+        .map((each) => targetOf(source, each))
+        .filter((path) => paths.has(path)),
+    ]),
+  )
+  // Tarjan: a file that can come back to itself is in one group with all files on the way.
+  const index = new Map<string, number>()
+  const low = new Map<string, number>()
+  const stack: string[] = []
+  const cycles: string[][] = []
+  const visit = (path: string): void => {
+    index.set(path, index.size)
+    low.set(path, index.get(path) as number)
+    stack.push(path)
+    for (const next of edges.get(path) ?? []) {
+      if (!index.has(next)) visit(next)
+      if (stack.includes(next)) low.set(path, Math.min(low.get(path) as number, low.get(next) as number))
+    }
+    if (low.get(path) !== index.get(path)) return
+    const group = stack.splice(stack.indexOf(path))
+    if (group.length > 1) cycles.push(group.sort())
+  }
+  for (const { path } of sources) if (!index.has(path)) visit(path)
+  return cycles
+}
