@@ -1,7 +1,7 @@
 // Runs test files in a few processes and tells what became of each test. Files of one room share a process: to start
 // one for each file takes longer than their tests.
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -9,7 +9,18 @@ import { join } from 'node:path'
  * What `npm test` leaves to `npm run test:all`: it starts processes of Node for most of its tests, searches at length,
  * or measures memory. Folders under test, and files.
  */
-const LONG = ['documents/', 'explore/', 'programs/', 'random/', 'tools/', 'programs']
+const LONG = [
+  'documents/',
+  'explore/',
+  'programs/',
+  'random/',
+  'tools/',
+  'semantics/main',
+  'semantics/signals',
+]
+
+/** Clock ticks in a second, in Linux's figures for programs. */
+const TICKS = 100
 
 /** All test files, as paths under test, without the `.test.ts`. What was built of one that is gone does not count. */
 export function testFiles() {
@@ -31,6 +42,7 @@ export function isLong(file) {
 export async function runSuite(files, { pattern, env = {}, nodeArgs = [], onTest = () => {} } = {}) {
   const temp = mkdtempSync(join(tmpdir(), 'polyphony-test-'))
   const sum = { passed: 0, failed: 0, cpu: 0, litter: [] }
+  const before = cpuOfChildren()
   const rooms = groupByRoom(files)
   const runOne = async () => {
     for (let room = rooms.shift(); room !== undefined; room = rooms.shift()) {
@@ -49,10 +61,24 @@ export async function runSuite(files, { pattern, env = {}, nodeArgs = [], onTest
     const processes = Number(process.env.TEST_PROCESSES ?? Math.max(2, availableParallelism()))
     await Promise.all(Array.from({ length: processes }, runOne))
     sum.litter = readdirSync(temp)
+    sum.cpu = (cpuOfChildren() ?? sum.cpu) - (before ?? 0)
   } finally {
     rmSync(temp, { recursive: true, force: true })
   }
   return sum
+}
+
+/**
+ * CPU-seconds of all processes that were started and have ended, theirs included. Only Linux tells; elsewhere the
+ * processes that tests start are not counted.
+ */
+function cpuOfChildren() {
+  if (process.platform !== 'linux') return undefined
+  const [user, system] = readFileSync('/proc/self/stat', 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+    .slice(13, 15)
+  return (Number(user) + Number(system)) / TICKS
 }
 
 /** Files whose tests start processes have a process each, so that one that waits does not hold up the others. */

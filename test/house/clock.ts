@@ -22,19 +22,9 @@ export interface ClockUse {
 export const ALLOWED: [file: string, part: string, why: string][] = [
   ['test/prelude.ts', 'performance.now()', 'the bound of a hang: half a minute'],
   [
-    'test/node/timers.test.ts',
+    'test/node/backend.test.ts',
     '',
     'Node’s timers under the backend are the subject; only lower bounds are asserted',
-  ],
-  [
-    'test/node/signals-at-random.ts',
-    'setTimeout',
-    'random moments for signals to a process; every moment must do',
-  ],
-  [
-    'test/programs.test.ts',
-    'performance.now()',
-    'how long processes took: one lower bound, one of ten seconds',
   ],
   [
     'test/interop/run.test.ts',

@@ -4,9 +4,11 @@ import { createServer } from 'node:net'
 import { exit, main, sleep } from 'polyphony'
 
 createServer().listen(0)
+let over = 0
+process.on('exit', () => console.log(`main is over after ${Math.round(performance.now() - over)} ms`))
 
 main(function* () {
   yield* sleep(1)
+  over = performance.now()
   if (process.argv[2] !== undefined) exit(Number(process.argv[2]))
-  console.log('main is over')
 })

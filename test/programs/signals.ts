@@ -305,7 +305,8 @@ const programs: Record<string, () => void> = {
         throw new Error('the handler failed')
       })
       send('SIGUSR2')
-      yield* sleep(20)
+      yield* awaitSignal('USR2')
+      yield* sleep(1)
       say('the run goes on')
     })
   },
@@ -314,7 +315,7 @@ const programs: Record<string, () => void> = {
     trap('USR2', (signal) => say(`got ${signal}`))
     main(function* () {
       send('SIGUSR2')
-      yield* sleep(10)
+      yield* awaitSignal('USR2')
       say(listeners())
       later(0, () => say(listeners()))
     })
@@ -342,7 +343,8 @@ const programs: Record<string, () => void> = {
     main(function* () {
       trap('USR2', () => cleaner('handler', 5))
       send('SIGUSR2')
-      yield* sleep(10)
+      yield* awaitSignal('USR2')
+      yield* sleep(1) // the handler has begun
       say('main returns')
     })
   },
@@ -364,7 +366,7 @@ const programs: Record<string, () => void> = {
       say(`got ${yield* awaitSignal('INT')}`)
       play('SIGINT')
       setImmediate(() => setImmediate(() => play('SIGINT')))
-      later(50, () => say('drained'))
+      later(50, () => process.stderr.write('drained\n')) // before or after the worker
     })
   },
 

@@ -1,20 +1,17 @@
 // Node's timers under the backend. These are the only tests in the process of a test file that wait for the real clock. What they
 // assert holds on a machine of any speed: lower bounds, and what a timer does when it comes.
 
-import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { describe, it } from 'node:test'
-import { cancelAfter, moveOnAfter, run, sleep, Throttler } from 'polyphony'
-import { leaks } from 'polyphony/testing'
+import { assert, cancelAfter, describe, leaks, moveOnAfter, run, sleep, Throttler, test } from '../prelude.js'
 
 describe('time on Node', () => {
-  it('S68 a sleep takes at least as long as it says', async () => {
+  test('a sleep takes at least as long as it says', async () => {
     const begin = performance.now()
     await run(() => sleep(20))
     assert.ok(performance.now() - begin >= 20)
   })
 
-  it('S65 S66 time limits expire', async () => {
+  test('time limits expire', async () => {
     assert.equal(await run(() => moveOnAfter(5, () => sleep(), 'moved on')), 'moved on')
     await assert.rejects(
       run(() => cancelAfter(5, () => sleep(), 'no answer')),
@@ -22,7 +19,7 @@ describe('time on Node', () => {
     )
   })
 
-  it('S64 a fiber in the line of a throttler holds the process, and leaves no timer behind', async () => {
+  test('a fiber in the line of a throttler holds the process, and leaves no timer behind', async () => {
     const before = leaks().timers
     const throttler = new Throttler({ interval: 5 })
     const begin = performance.now()
@@ -34,7 +31,7 @@ describe('time on Node', () => {
     assert.equal(leaks().timers, before)
   })
 
-  it('S56 a fiber that a timer has woken is in its own async context', async () => {
+  test('a fiber that a timer has woken is in its own async context', async () => {
     const storage = new AsyncLocalStorage<string>()
     const sleeper = (name: string) =>
       storage.run(name, () =>

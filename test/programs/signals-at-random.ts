@@ -6,7 +6,7 @@ import { constants } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { ended, random } from '../prelude.js'
 
-const file = fileURLToPath(new URL('../programs/signal-tree.js', import.meta.url))
+const file = fileURLToPath(new URL('./signal-tree.js', import.meta.url))
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 interface Told {
