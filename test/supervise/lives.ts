@@ -1,16 +1,9 @@
 // Children that the tests of this room supervise.
 
-import { ensure, Fiber, type Routine, sleep, tap } from 'polyphony'
+import { ensure, Fiber, type Routine, runtime, sleep, tap } from '../prelude.js'
 
-/** The clock of this world. */
-export function now(): number {
-  return (Fiber.current as any).runtime.now()
-}
-
-/** What this world has been told about, kind by kind. */
-export function reports(): string[] {
-  return (Fiber.current as any).runtime.backend.reports.map((report: { kind: string }) => report.kind)
-}
+/** The kinds of what was reported in this world, in order. */
+export const kinds = (): string[] => runtime().backend.reports.map(({ kind }: { kind: string }) => kind)
 
 /** Fails so many times, then gives a value; counts its lives. */
 export function flaky(failures: number, ms = 1): { lives: number; body: () => Routine<string> } {
@@ -57,4 +50,9 @@ export function* failsOnce(name: string, log: string[], ms: number): Routine<voi
     () => sleep(),
     () => void log.push(`-${name}`),
   )
+}
+
+/** A child that needs so long to clean up. */
+export function slow(name: string, log: string[], ms: number, grace?: number) {
+  return { name, body: server, args: [name, log, ms], grace }
 }
