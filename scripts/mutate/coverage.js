@@ -3,24 +3,17 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { testFiles } from '../suite.js'
 
 const FILE = 'build/mutants/coverage.json'
-/** About the text of the code, the documents or the scripts: they notice any change, or none. */
-const NOT_RUN = /^(documents|house|tools)\//
 
-/**
- * { tests: Map(id -> { id, file, ms, size }), reachedBy: ids of tests for each mutant }. `words` are parts of the paths
- * of the test files that count; none means all.
- */
-export async function coverage(workspaces, mutants, words, onProgress) {
+/** { tests: Map(id -> { id, file, ms, size }), reachedBy: ids of tests for each mutant } for some test files. */
+export async function coverage(workspaces, mutants, files, onProgress) {
   const library = hashOf('dist')
   const known = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
-  const wanted = testFiles()
-    .filter(
-      (file) => !NOT_RUN.test(file) && (words.length === 0 || words.some((word) => file.includes(word))),
-    )
-    .map((file) => ({ file: `${file}.test.js`, hash: hashOfFile(`${file}.test.js`, library) }))
+  const wanted = files.map((file) => ({
+    file: `${file}.test.js`,
+    hash: hashOfFile(`${file}.test.js`, library),
+  }))
   const isKnown = ({ file, hash }) => known[file]?.hash === hash
   const missing = wanted.filter((each) => !isKnown(each))
   for (const { file, hash, found } of await measure(workspaces, missing, onProgress)) {

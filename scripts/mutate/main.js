@@ -14,16 +14,19 @@
 // A mutant is tried against the tests that reach its place, the nearest first; the first that fails ends it. One that no
 // test notices survives. Survivors must be explained in explained.js, or the run fails.
 import { needBuilt, readArgs, refuse, wholeNumber } from '../args.js'
+import { isLong, testFiles } from '../suite.js'
 import { coverage } from './coverage.js'
 import { explain, unusedExplanations } from './explained.js'
 import { handMutants } from './hand.js'
 import { writeMatrix } from './matrix.js'
-import { fingerprints, recall, remember } from './memory.js'
+import { fingerprints, recall, remember, save } from './memory.js'
 import { isUsual } from './operators.js'
 import { writeTable } from './table.js'
 import { operatorMutants, Workspace } from './workspace.js'
 
 const WORKERS = 2
+/** About the text of the code, the documents or the scripts: they notice any change, or none. */
+const NOT_RUN = /^(documents|house|tools)\//
 /** Milliseconds of tests, as they take without a mutant, that are tried at most for one mutant. */
 const MOST = 8_000
 
@@ -50,10 +53,18 @@ needBuilt('build/test')
 const operated = operatorMutants()
 const byHand = handMutants()
 const chosen = choose()
+/** All that were measured, by id. */
+const tests = new Map()
 const workspaces = Array.from({ length: Math.min(WORKERS, chosen.length) }, () => new Workspace())
-const { tests, reachedBy } = await coverage(workspaces, operated, options.tests ?? [], progress)
 const results = await tryAll()
 finish()
+
+/** Test files in the order in which they are tried: the long ones only against what the others did not notice. */
+function phases() {
+  const files = testFiles().filter((file) => !NOT_RUN.test(file))
+  if (options.tests === undefined) return [files.filter((file) => !isLong(file)), files.filter(isLong)]
+  return [files.filter((file) => options.tests.some((word) => file.includes(word)))]
+}
 
 function choose() {
   const all = [...byHand, ...(options.more ? operated : operated.filter(isUsual))]
@@ -88,28 +99,40 @@ async function tryAll() {
   const prints = fingerprints()
   const known = options.fresh || options.matrix !== undefined ? new Map() : recall(prints)
   const killers = new Set([...known.values()].map(({ by }) => by))
-  const found = chosen.map((mutant) => ({ mutant, ...known.get(mutant.key) }))
-  const open = found.filter(({ by }) => by === undefined)
+  const found = chosen.map((mutant) => ({ mutant, all: [], ...known.get(mutant.key) }))
+  const isOpen = ({ by }) => by === undefined
+  const open = found.filter(isOpen)
   if (open.length < found.length) console.log(`${found.length - open.length} are as they were`)
-  let done = 0
-  await Promise.all(
-    workspaces.map(async (workspace) => {
-      for (let each = open.shift(); each !== undefined; each = open.shift()) {
-        Object.assign(each, await tryOne(workspace, each.mutant, killers))
-        if (each.by !== null) killers.add(each.by)
-        if (options.matrix === undefined) remember(prints, each)
-        const { by, mutant } = each
-        if (by === null && explain(mutant) === undefined) console.log(`survives: ${mutant.key}`)
-        progress(`${++done} mutants tried, ${open.length} to go`)
-      }
-    }),
-  )
+  for (const files of phases()) {
+    const unnoticed = open.filter(({ by }) => by === undefined || by === null)
+    if (unnoticed.length > 0) await tryPhase(unnoticed, files, killers, prints)
+  }
+  if (options.matrix === undefined) for (const each of open) remember(prints, each)
+  save()
   return found
 }
 
+/** Tries mutants against the tests of some files, two at a time. */
+async function tryPhase(open, files, killers, prints) {
+  const covered = await coverage(workspaces, operated, files, progress)
+  for (const [id, test] of covered.tests) tests.set(id, test)
+  const queue = [...open]
+  const work = async (workspace) => {
+    for (let each = queue.shift(); each !== undefined; each = queue.shift()) {
+      Object.assign(each, await tryOne(workspace, each.mutant, covered, killers))
+      if (each.by !== null) {
+        killers.add(each.by)
+        if (options.matrix === undefined) remember(prints, each)
+      }
+      progress(`${open.length - queue.length} of ${open.length} mutants tried`)
+    }
+  }
+  await Promise.all(workspaces.map(work))
+}
+
 /** { by: the test that notices it or null, why, all: with --matrix, every test that does }. */
-async function tryOne(workspace, mutant, killers) {
-  const near = mutant.rule === undefined ? reachedBy[mutant.id] : testsOfFile(mutant.file)
+async function tryOne(workspace, mutant, { reachedBy }, killers) {
+  const near = mutant.rule === undefined ? reachedBy[mutant.id] : testsOfFile(mutant.file, reachedBy)
   const plan = near
     .map((id) => tests.get(id))
     .map((test) => ({ test, order: orderOf(mutant, test, killers) }))
@@ -125,18 +148,15 @@ async function tryOne(workspace, mutant, killers) {
   if (steps.length === 0) return { by: null, why: 'no test gets there' }
   const all = []
   const stopAtFirst = options.matrix === undefined
-  const caught = await workspace.try(mutant, { steps, stopAtFirst, reached: false }, patience, (event) => {
+  const patience = (id) => 2000 + 20 * (tests.get(id)?.ms ?? 100) // a busy machine is slow, but gets on
+  const job = { steps, stopAtFirst, reached: false }
+  const caught = await workspace.try(mutant, job, patience, (event) => {
     if (event.error !== undefined) all.push(event.end)
   })
   return { by: caught?.failed ?? null, why: caught?.why ?? '', all }
 }
 
-/** A busy machine is slow, but gets on. */
-function patience(id) {
-  return 2000 + 20 * (tests.get(id)?.ms ?? 100)
-}
-
-function testsOfFile(file) {
+function testsOfFile(file, reachedBy) {
   const ids = new Set()
   for (const mutant of operated) if (mutant.file === file) for (const id of reachedBy[mutant.id]) ids.add(id)
   return [...ids]

@@ -5,7 +5,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hashOf } from './coverage.js'
 
 const FILE = 'build/mutants/results.json'
-let known
+/** By the key of the mutant: { by, why, source, test }. */
+const known = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
+let saved = 0
 
 /** Short hashes of files, and of all tests together. */
 export function fingerprints() {
@@ -19,7 +21,6 @@ export function fingerprints() {
 
 /** Results that still hold, by the key of the mutant. */
 export function recall(prints) {
-  known = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
   const valid = new Map()
   for (const [key, { by, why, source, test }] of Object.entries(known)) {
     const [file] = key.split(' ')
@@ -28,11 +29,16 @@ export function recall(prints) {
   return valid
 }
 
+/** Keeps a result; it is written now and then, so that a run that is ended goes on where it was. */
 export function remember(prints, { mutant, by, why }) {
-  known ??= {}
   known[mutant.key] = { by, why, source: prints.of(`dist/${mutant.file}`), test: testPrint(prints, by) }
+  if (performance.now() - saved > 5000) save()
+}
+
+export function save() {
   mkdirSync('build/mutants', { recursive: true })
   writeFileSync(FILE, JSON.stringify(known))
+  saved = performance.now()
 }
 
 function testPrint(prints, by) {
