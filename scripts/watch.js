@@ -1,42 +1,50 @@
 // Compiles on every change and runs the tests that it concerns: npm run test:watch, or with words, as for npm test.
 //
-// A changed test file is run; a changed file of the library means the tests of its room, and for the core the rules too.
+// A changed test file is run; a changed file of the library means the tests of its room.
 import { spawn } from 'node:child_process'
-import { mkdirSync, watch } from 'node:fs'
+import { watch } from 'node:fs'
+import { createInterface } from 'node:readline'
 import { readArgs } from './args.js'
 import { testFiles } from './suite.js'
 
-/** The compiler writes many files in a row. */
+/** One compiler may begin when the other has ended; and editors save several files in a row. */
 const SETTLED = 300
 
 const { words } = readArgs('npm run test:watch -- [word ...], as for npm test', {}, Infinity)
+/** Sources since the last run, as paths from the root. */
 const changed = new Set()
+/** Compilers at work, or whose last word was an error. */
+const unready = new Set()
 let timer
 let running = null
 
-for (const folder of ['dist', 'build/test']) {
-  mkdirSync(folder, { recursive: true })
+for (const folder of ['src', 'test', 'examples']) {
   watch(folder, { recursive: true }, (_, name) => {
-    if (!name?.endsWith('.js')) return
-    changed.add(`${folder}/${name}`)
-    clearTimeout(timer)
-    timer = setTimeout(runChanged, SETTLED)
+    if (name?.endsWith('.ts')) changed.add(`${folder}/${name.replaceAll('\\', '/')}`)
   })
 }
 for (const project of ['tsconfig.json', 'tsconfig.test.json']) {
-  const compiler = spawn(process.execPath, ['node_modules/typescript/bin/tsc', '-w', '-p', project], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  compiler.stdout.setEncoding('utf8').on('data', (text) => {
-    if (text.includes('error TS')) console.log(text.replaceAll('\x1bc', '').trim())
-  })
-  process.on('exit', () => compiler.kill())
+  const args = ['node_modules/typescript/bin/tsc', '--watch', '--preserveWatchOutput', '-p', project]
+  // A group of its own: the compiler is a process under this one.
+  const compiler = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  createInterface({ input: compiler.stdout }).on('line', (line) => heard(project, line.trim()))
+  process.on('exit', () => process.kill(-compiler.pid))
 }
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(0))
 console.log('watching src and test; Ctrl-C ends it')
 
+/** What a compiler prints: that it begins, errors, and how many there were. */
+function heard(project, line) {
+  const errors = /Found (\d+) errors?\. Watching/.exec(line)?.[1]
+  if (/Starting (incremental )?compilation|build starting/.test(line)) unready.add(project)
+  else if (errors === '0') unready.delete(project)
+  else if (errors === undefined && line !== '') console.log(line)
+  clearTimeout(timer)
+  timer = setTimeout(runChanged, SETTLED)
+}
+
 function runChanged() {
-  if (running !== null) return // its end looks again
+  if (running !== null || unready.size > 0) return // the end of either looks again
   const files = words.length > 0 ? words : concerned([...changed])
   changed.clear()
   if (files.length === 0) return
@@ -48,14 +56,14 @@ function runChanged() {
   })
 }
 
-/** Words for scripts/test.js. */
+/** Words for scripts/test.js: the changed test files; for sources and helpers, the room; for the core, the rules too. */
 function concerned(paths) {
   const found = new Set()
   for (const path of paths) {
-    const [, room] = path.split('/')
-    if (path.startsWith('build/test/') && path.endsWith('.test.js')) {
-      found.add(path.slice('build/test/'.length).replace(/\.test\.js$/, ''))
-    } else if (path.startsWith('dist/')) {
+    const [folder, room] = path.split('/')
+    if (path.endsWith('.test.ts')) found.add(path.slice('test/'.length, -'.test.ts'.length))
+    else if (folder === 'examples') found.add('documents/examples')
+    else {
       if (room === 'core') found.add('semantics/')
       if (testFiles().some((file) => file.startsWith(`${room}/`))) found.add(`${room}/`)
     }
