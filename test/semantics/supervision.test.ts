@@ -8,6 +8,7 @@ import {
   failAfter,
   moveOnAfter,
   now,
+  type Op,
   RestartIntensityError,
   type RestartRule,
   type Routine,
@@ -19,7 +20,6 @@ import {
   suppressedErrors,
   test,
   thrownBy,
-  waits,
 } from '../prelude.js'
 import { failsOnce, flaky, kinds, server, slow } from '../supervise/lives.js'
 
@@ -131,25 +131,6 @@ describe('S42 rules and strategies', () => {
     assert.equal(child.incarnation, 11)
   })
 
-  test('one whose teardown fails in a restart from outside is restarted by the rule', function* () {
-    let lives = 0
-    const child = spin(function* () {
-      if (++lives > 1) return
-      try {
-        yield* sleep()
-      } finally {
-        // biome-ignore lint/correctness/noUnsafeFinally: the cleanup fails, that is the point
-        throw new Error('cleanup')
-      }
-    })
-    spin(function* () {
-      yield* sleep(1)
-      child.restart()
-    })
-    yield* supervise([child], { restart: 'onError' })
-    assert.deepEqual([lives, child.incarnation], [2, 2])
-  })
-
   test('a dead child that somebody restarts from outside is watched again', function* () {
     const child = spin('child', () => sleep(10))
     const lasting = spin('lasting', () => sleep(100))
@@ -245,24 +226,6 @@ describe('S42 rules and strategies', () => {
     assert.equal(log.join(' '), '+x !x ?x ?cleanup +x')
     assert.equal(lives, 2)
     yield* supervisor.stop()
-  })
-
-  test('if its rule is never, its error ends the supervision', function* () {
-    const error = new Error('cleanup')
-    const log: string[] = []
-    const failsInCleanup = () =>
-      waits(() => {
-        throw error
-      })
-    const op = supervise(
-      [
-        { body: failsInCleanup, restart: 'never' },
-        { name: 'x', body: failsOnce, args: ['x', log, 10] },
-      ],
-      { strategy: 'oneForAll', restart: 'onError' },
-    )
-    assert.equal(yield* thrownBy(op), error)
-    assert.equal(log.join(' '), '+x !x')
   })
 
   test('a child of another part that fails while a group is down is dealt with afterwards', function* () {
@@ -632,13 +595,6 @@ describe('S43 intensity and back-off', () => {
 })
 
 describe('S44 the end', () => {
-  test('the overview: it waits, then throws the error of a child', function* () {
-    spin(failAfter, 1000, boom)
-    const other = spin(() => sleep(1000))
-    assert.equal(yield* thrownBy(supervise()), boom)
-    assert.equal(other.state, 'dead')
-  })
-
   test('without children, or with an empty list, it returns at once; any does too', function* () {
     yield* supervise()
     yield* supervise([])
@@ -733,19 +689,6 @@ describe('S44 the end', () => {
     yield* supervisor.stop()
   })
 
-  test('nor is one that is stopped while it is being stopped for its group', function* () {
-    const log: string[] = []
-    const a = spin('a', server, 'a', log, 10)
-    const x = spin('x', failsOnce, 'x', log, 10)
-    const supervisor = spin(() => supervise([a, x], { strategy: 'oneForAll', restart: 'onError' }))
-    yield* sleep(15)
-    a.stop('mine')
-    yield* sleep(50)
-    assert.equal(log.join(' '), '+a +x !x -a +x')
-    assert.deepEqual(a.outcome, { type: 'stopped', value: 'mine' })
-    yield* supervisor.stop()
-  })
-
   test('a dead fiber in the list: its outcome counts at once', function* () {
     const done = spin(() => 1)
     const failed = spin({ link: false }, failAfter, 1, boom)
@@ -768,6 +711,28 @@ describe('S44 the end', () => {
     assert.equal(yield* thrownBy(supervise([theirs], { restart: 'onError' })), boom)
     yield* elsewhere.stop()
   })
+
+  const strikes: Record<string, (supervisor: Fiber) => Op<unknown>> = {
+    'a stop': (supervisor) => supervisor.stop(),
+    'a raise': (supervisor) => supervisor.raise(boom),
+    'a time limit': () => sleep(49),
+    'a kill, without waiting for them': (supervisor) => supervisor.kill(),
+  }
+  for (const [what, strike] of Object.entries(strikes)) {
+    test(`${what} ends it after its children were stopped, newest first; none is restarted`, function* () {
+      const log: string[] = []
+      const children = [slow('a', log, 10), slow('b', log, 10)]
+      const supervisor = spin({ link: false }, () =>
+        moveOnAfter(50, () => supervise(children, { restart: 'always' })),
+      )
+      yield* sleep(1)
+      yield* strike(supervisor)
+      const outcome = yield* supervisor.join()
+      assert.deepEqual(log, ['+a', '+b', ...(what.startsWith('a kill') ? [] : ['-b', '-a'])])
+      assert.equal(now(), { 'a stop': 21, 'a raise': 21, 'a time limit': 70 }[what] ?? 1)
+      assert.equal(outcome.type, { 'a raise': 'error', 'a time limit': 'value' }[what] ?? 'stopped')
+    })
+  }
 
   test('an error that is not restarted stops the others one by one, newest first, then is thrown', function* () {
     const log: string[] = []
@@ -798,35 +763,6 @@ describe('S44 the end', () => {
     assert.deepEqual(suppressedErrors(first), later)
   })
 
-  test('two children that fail in the same turn: none is lost', function* () {
-    const [one, two] = [new Error('one'), new Error('two')]
-    spin(failAfter, 5, one)
-    spin(failAfter, 5, two)
-    const error = yield* thrownBy(supervise())
-    assert.ok(error === one || error === two)
-    assert.deepEqual(suppressedErrors(error), [error === one ? two : one])
-  })
-
-  test('an error that supervise has thrown does not strike again', function* () {
-    spin(failAfter, 5, boom)
-    assert.equal(yield* thrownBy(supervise()), boom)
-    yield* sleep(10)
-  })
-
-  test('a raise in the supervisor stops the children and is thrown', function* () {
-    const log: string[] = []
-    const supervisor = spin({ link: false }, () =>
-      supervise([
-        { body: server, args: ['a', log, 10] },
-        { body: server, args: ['b', log, 10] },
-      ]),
-    )
-    yield* sleep(1)
-    assert.deepEqual(yield* supervisor.raise(boom), { type: 'error', error: boom })
-    assert.deepEqual(log, ['+a', '+b', '-b', '-a'])
-    assert.equal(now(), 21)
-  })
-
   test('an error not yet dealt with when the supervisor is stopped makes it fail', function* () {
     const log: string[] = []
     const supervisor = spin({ link: false }, function* () {
@@ -837,19 +773,6 @@ describe('S44 the end', () => {
     })
     yield* sleep(12) // it waits until 15 for c, which fell with the second: it has not looked at the first yet
     assert.deepEqual(yield* supervisor.stop(), { type: 'error', error: boom })
-  })
-
-  test('children that fail while the stopped supervisor stops them make it fail', function* () {
-    const supervisor = spin({ link: false }, function* () {
-      spin(() =>
-        waits(() => {
-          throw boom
-        }),
-      )
-      yield* supervise({ restart: 'always' })
-    })
-    yield* sleep(1)
-    assert.deepEqual(yield* supervisor.stop('value'), { type: 'error', error: boom })
   })
 
   test('an error in the hands of a callback is kept when the supervisor is stopped there', function* () {
@@ -895,18 +818,6 @@ describe('S44 the end', () => {
     assert.deepEqual(kinds(), ['forced', 'abandoned', 'unobserved'])
   })
 
-  test('stops its children one after the other, newest first, and restarts none', function* () {
-    const log: string[] = []
-    const supervisor = spin(() =>
-      supervise([slow('a', log, 100), slow('b', log, 100), slow('c', log, 100)], { restart: 'always' }),
-    )
-    yield* sleep(10)
-    assert.deepEqual(yield* supervisor.stop('bye'), { type: 'stopped', value: 'bye' })
-    assert.deepEqual(log, ['+a', '+b', '+c', '-c', '-b', '-a'])
-    assert.equal(now(), 310)
-    assert.deepEqual(kinds(), [])
-  })
-
   test('when half its grace is used up, the rest are stopped at once, and nobody is forced', function* () {
     const log: string[] = []
     const supervisor = spin({ grace: 1000 }, () =>
@@ -918,23 +829,6 @@ describe('S44 the end', () => {
     assert.deepEqual(log.slice(6).sort(), ['-a', '-b']) // in one turn
     assert.equal(now(), 809) // d: 310, c: asked then, the rest at 509
     assert.deepEqual(kinds(), [])
-  })
-
-  test('killed, it takes its children with it', function* () {
-    const log: string[] = []
-    const supervisor = spin(() => supervise([slow('a', log, 0), slow('b', log, 100)]))
-    yield* sleep(10)
-    yield* supervisor.kill()
-    assert.equal(now(), 10)
-    assert.deepEqual(log, ['+a', '+b', '-a'])
-  })
-
-  test('a time limit around it stops the children, and they are gone afterwards', function* () {
-    const log: string[] = []
-    yield* moveOnAfter(50, () => supervise([slow('a', log, 10), slow('b', log, 10)], { restart: 'always' }))
-    assert.deepEqual(log, ['+a', '+b', '-b', '-a'])
-    assert.equal(now(), 70)
-    assert.deepEqual(Fiber.current.children, [])
   })
 
   test('a time limit whose grace is over leaves no child unasked, and no error is lost', function* () {
@@ -955,35 +849,6 @@ describe('S44 the end', () => {
     assert.equal(now(), 55)
     assert.equal(yield* thrownBy(sleep(100)), error)
     assert.deepEqual(log, ['+a', '-a'])
-  })
-
-  test('a raise that comes while it stops its children waits until they are gone', function* () {
-    const log: string[] = []
-    const [fatal, raised] = [new Error('fatal'), new Error('raised')]
-    const supervisor = spin({ link: false }, function* () {
-      const error = yield* thrownBy(
-        supervise([slow('a', log, 10), slow('b', log, 10), { body: failAfter, args: [5, fatal] }]),
-      )
-      log.push(error.message)
-      yield* sleep(10)
-    })
-    yield* sleep(8)
-    assert.deepEqual(yield* supervisor.raise(raised), { type: 'error', error: raised })
-    assert.deepEqual(log, ['+a', '+b', '-b', '-a', 'fatal'])
-  })
-
-  test('a child that somebody restarts while it is being stopped for good is stopped again', function* () {
-    const log: string[] = []
-    const child = spin('child', server, 'child', log, 10)
-    const supervisor = spin(() => supervise([child]))
-    yield* sleep(5)
-    supervisor.raise(new Error('end it'))
-    yield* sleep(5)
-    child.restart()
-    yield* thrownBy(sleep(1000))
-    assert.equal(child.state, 'dead')
-    assert.equal(supervisor.state, 'dead')
-    assert.ok(now() < 100)
   })
 
   test('a child that supervises has as long as its own children need; others have their grace', function* () {

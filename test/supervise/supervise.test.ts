@@ -71,19 +71,6 @@ test('a child that is detached is watched no more', function* () {
   assert.equal(child.state, 'waiting')
 })
 
-test('nor is one that was among all children', function* () {
-  let child!: Fiber
-  const supervisor = spin('supervisor', function* () {
-    child = spin('child', failAfter, 100, boom)
-    yield* supervise({ restart: 'always' })
-  })
-  yield* sleep(10)
-  child.detach()
-  yield* supervisor
-  assert.equal(now(), 10)
-  assert.equal(yield* thrownBy(sleep(1000)), boom)
-})
-
 test('in a scope it watches the children of the scope, and those that come meanwhile', function* () {
   const outside = spin('outside', () => sleep(1000))
   const me = Fiber.current
@@ -138,11 +125,6 @@ test('specs are spun in order, with name, arguments and grace', function* () {
   )
   yield* supervisor
   assert.deepEqual(given, { one: [1, 'a'], two: [] })
-})
-
-test('a body may be a plain function, or return an op', function* () {
-  yield* supervise([{ body: () => 1 }, { body: () => sleep(5) }, { body: () => {} }])
-  assert.equal(now(), 5)
 })
 
 test('onDone is called at every end, with the fiber and the outcome', function* () {
@@ -214,25 +196,6 @@ test('callbacks may wait; ends that come meanwhile are told afterwards, none is 
   assert.deepEqual(told, ['1@11', '2@21', '3@31'])
 })
 
-test('a policy by hand: fiber.restart() in onDone; the child is watched again', function* () {
-  let lives = 0
-  const told: string[] = []
-  const error = new Error('fourth')
-  const child = spin('child', function* () {
-    yield* sleep(10)
-    if (++lives === 4) throw error
-  })
-  const op = supervise({
-    onDone(fiber, { type }) {
-      told.push(`${type} ${fiber.incarnation}`)
-      if (type === 'value') fiber.restart()
-    },
-  })
-  assert.equal(yield* thrownBy(op), error)
-  assert.deepEqual(told, ['value 1', 'value 2', 'value 3', 'error 4'])
-  assert.equal(child.state, 'dead')
-})
-
 test('an arrow that returns the restarted fiber is not made to wait for it', function* () {
   let lives = 0
   spin('child', function* () {
@@ -242,20 +205,6 @@ test('an arrow that returns the restarted fiber is not made to wait for it', fun
   yield* supervise({ onError: (_, fiber) => fiber.restart() })
   assert.equal(lives, 3)
   assert.equal(now(), 30)
-})
-
-test("'ignore' takes care of an error: the others go on", function* () {
-  const seen: unknown[] = []
-  spin(failAfter, 5, new Error('lost connection'))
-  spin(() => sleep(20))
-  yield* supervise({
-    onError(error) {
-      seen.push((error as Error).message)
-      return 'ignore'
-    },
-  })
-  assert.deepEqual(seen, ['lost connection'])
-  assert.equal(now(), 20)
 })
 
 test("'ignore' outweighs a rule that would restart, and is an end for good", function* () {
@@ -304,19 +253,6 @@ test('what a callback throws ends the supervision; the error it was told of is k
   assert.equal(yield* thrownBy(op), own)
   assert.deepEqual(suppressedErrors(own), [error])
   assert.equal(other.state, 'dead')
-})
-
-test('a callback that rethrows what it was told gives just that', function* () {
-  const error = new Error('child')
-  spin(failAfter, 5, error)
-  const op = supervise({
-    restart: 'onError',
-    onError(told) {
-      throw told
-    },
-  })
-  assert.equal(yield* thrownBy(op), error)
-  assert.deepEqual(suppressedErrors(error), [])
 })
 
 test('a callback that returns a promise fails with a sentence', function* () {
