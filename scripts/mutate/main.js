@@ -7,7 +7,7 @@
 //   npm run mutate -- --sample 20         some of both, others each day; --seed N repeats a sample. CI does this
 //   npm run mutate -- sync/ --tests sync/ --tests explore/   with test files of these rooms only
 //   npm run mutate -- --more              also with operators whose mutants often change nothing; nothing fails then
-//   npm run mutate -- --fresh             forgets what earlier runs have found
+//   npm run mutate -- --fresh             forgets what earlier runs have found, and tries the explained ones too
 //   npm run mutate -- --write             also writes docs/mutants.md
 //   npm run mutate -- --matrix out.json   all tests that notice each mutant, not only the first
 //
@@ -28,7 +28,7 @@ const WORKERS = 2
 /** About the text of the code, the documents or the scripts: they notice any change, or none. */
 const NOT_RUN = /^(documents|house|tools)\//
 /** Milliseconds of tests, as they take without a mutant, that are tried at most for one mutant. */
-const MOST = 8_000
+const MOST = 4_000
 
 const { values: options, words } = readArgs(
   'npm run mutate -- [rule or part of a path ...] [--tests part-of-path ...] [--sample n [--seed n]] [--more] [--fresh] [--write] [--matrix file]',
@@ -99,9 +99,8 @@ async function tryAll() {
   const prints = fingerprints()
   const known = options.fresh || options.matrix !== undefined ? new Map() : recall(prints)
   const killers = new Set([...known.values()].map(({ by }) => by))
-  const found = chosen.map((mutant) => ({ mutant, all: [], ...known.get(mutant.key) }))
-  const isOpen = ({ by }) => by === undefined
-  const open = found.filter(isOpen)
+  const found = chosen.map((mutant) => ({ mutant, all: [], ...known.get(mutant.key), ...believed(mutant) }))
+  const open = found.filter(({ by }) => by === undefined)
   if (open.length < found.length) console.log(`${found.length - open.length} are as they were`)
   for (const files of phases()) {
     const unnoticed = open.filter(({ by }) => by === undefined || by === null)
@@ -110,6 +109,11 @@ async function tryAll() {
   if (options.matrix === undefined) for (const each of open) remember(prints, each)
   save()
   return found
+}
+
+/** A survivor that is explained is tried only with --fresh: it takes every test that reaches it. */
+function believed(mutant) {
+  return options.fresh || explain(mutant) === undefined ? {} : { by: null, why: 'explained' }
 }
 
 /** Tries mutants against the tests of some files, two at a time. */
@@ -194,7 +198,7 @@ function finish() {
   }
   if (options.matrix !== undefined) writeMatrix(options.matrix, results, tests)
   if (options.write) writeTable(results)
-  if (sample === undefined && words.length === 0 && !options.more) {
+  if (sample === undefined && words.length === 0 && options.fresh) {
     for (const entry of unusedExplanations(survivors.map(({ mutant }) => mutant))) {
       console.log(`explained, but nothing of it survives any more: ${entry}`)
     }
