@@ -28,7 +28,7 @@ const WORKERS = 2
 /** About the text of the code, the documents or the scripts: they notice any change, or none. */
 const NOT_RUN = /^(documents|house|tools)\//
 /** Milliseconds of tests, as they take without a mutant, that are tried at most for one mutant. */
-const MOST = 4_000
+const MOST = 2_000
 
 const { values: options, words } = readArgs(
   'npm run mutate -- [rule or part of a path ...] [--tests part-of-path ...] [--sample n [--seed n]] [--more] [--fresh] [--write] [--matrix file]',
@@ -98,9 +98,10 @@ function random(start) {
 async function tryAll() {
   const prints = fingerprints()
   const known = options.fresh || options.matrix !== undefined ? new Map() : recall(prints)
-  const killers = new Set([...known.values()].map(({ by }) => by))
+  const killers = new Set()
   const found = chosen.map((mutant) => ({ mutant, all: [], ...known.get(mutant.key), ...believed(mutant) }))
   const open = found.filter(({ by }) => by === undefined)
+  for (const { mutant, by } of found) if (typeof by === 'string') killers.add(placeOf(mutant, by))
   if (open.length < found.length) console.log(`${found.length - open.length} are as they were`)
   for (const files of phases()) {
     const unnoticed = open.filter(({ by }) => by === undefined || by === null)
@@ -125,7 +126,7 @@ async function tryPhase(open, files, killers, prints) {
     for (let each = queue.shift(); each !== undefined; each = queue.shift()) {
       Object.assign(each, await tryOne(workspace, each.mutant, covered, killers))
       if (each.by !== null) {
-        killers.add(each.by)
+        killers.add(placeOf(each.mutant, each.by))
         if (options.matrix === undefined) remember(prints, each)
       }
       progress(`${open.length - queue.length} of ${open.length} mutants tried`)
@@ -166,7 +167,12 @@ function testsOfFile(file, reachedBy) {
   return [...ids]
 }
 
-/** Tests of the rule, then of the file, then of its room, then of all others; in each, quick ones, and those that have noticed something before. */
+/** A test that has noticed a mutant of a function is the first to be tried against the others there. */
+function placeOf({ file, within }, test) {
+  return `${file} ${within} ${test}`
+}
+
+/** Tests that have noticed something in the same function; of the rule, the file, its room, all others; quick and narrow ones first. */
 function orderOf(mutant, test, killers) {
   const room = mutant.file.split('/')[0]
   const isOfRule = mutant.rule !== undefined && new RegExp(`\\b${mutant.rule}\\b`).test(test.id)
@@ -181,7 +187,7 @@ function orderOf(mutant, test, killers) {
           : /^(explore|random|programs|soak)\//.test(test.file)
             ? 5
             : 4
-  return [place, test.ms > 300 ? 1 : 0, killers.has(test.id) ? 0 : 1, test.size]
+  return [killers.has(placeOf(mutant, test.id)) ? 0 : 1, place, test.ms > 300 ? 1 : 0, test.size]
 }
 
 function compare(a, b) {
