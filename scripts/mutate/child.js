@@ -18,6 +18,8 @@ process.on('uncaughtException', uncaught)
 process.on('unhandledRejection', uncaught)
 
 const loaded = new Set()
+/** What runs when modules are loaded counts for every test. */
+const atLoad = []
 main: for (const { file, ids } of job.steps) {
   if (!loaded.has(file)) {
     loaded.add(file)
@@ -30,6 +32,7 @@ main: for (const { file, ids } of job.steps) {
       continue
     }
     tell({ end: `${file} (loading)` })
+    if (job.reached) atLoad.push(...reachedIds())
   }
   for (const id of ids ?? [...tests.keys()].filter((each) => each.startsWith(`${file} > `))) {
     const test = tests.get(id)
@@ -53,7 +56,7 @@ main: for (const { file, ids } of job.steps) {
     const ms = Number(process.hrtime.bigint() - start) / 1e6
     const event = { end: id, ms: Math.round(ms * 100) / 100 }
     if (outcome !== null) event.error = String(outcome.error?.stack ?? outcome.error).slice(0, 400)
-    if (job.reached) event.reached = reachedIds()
+    if (job.reached) event.reached = [...new Set([...atLoad, ...reachedIds()])]
     tell(event)
     if (outcome !== null && job.stopAtFirst) break main
   }
