@@ -19,6 +19,16 @@ const LONG = [
   'semantics/signals',
 ]
 
+/** Milliseconds without a word from a room until it hangs. The longest tests take a tenth of that on a quiet machine. */
+const SILENCE = 300_000
+
+/** Rooms that run; none outlives this process, whatever ends it. */
+const children = new Set()
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(1))
+
 /** Clock ticks in a second, in Linux's figures for programs. */
 const TICKS = 100
 
@@ -91,7 +101,7 @@ function groupByRoom(files) {
   return [...rooms].map(([name, its]) => ({ name, files: its }))
 }
 
-function runRoom({ name, files }, { pattern, nodeArgs, env }, onEvent) {
+function runRoom({ files }, { pattern, nodeArgs, env }, onEvent) {
   const program = files.map((file) => `import './build/test/${file}.test.js'`).join('\n')
   const args = [
     ...nodeArgs,
@@ -104,9 +114,21 @@ function runRoom({ name, files }, { pattern, nodeArgs, env }, onEvent) {
   if (pattern !== undefined) args.unshift(`--test-name-pattern=${pattern}`)
   const { NODE_TEST_CONTEXT: _, ...clean } = env
   const child = spawn(process.execPath, args, { env: clean, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+  children.add(child)
   let rest = ''
   let output = ''
+  let last = 'the start'
   let hasFailed = false
+  let watchdog
+  const listen = () => {
+    clearTimeout(watchdog)
+    watchdog = setTimeout(() => {
+      hasFailed = true
+      onEvent({ name: `what comes after ${last}`, ms: SILENCE, error: `hangs\n${output}` })
+      child.kill('SIGKILL')
+    }, SILENCE)
+  }
+  listen()
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {
       output = (output + text).slice(-10_000)
@@ -115,8 +137,10 @@ function runRoom({ name, files }, { pattern, nodeArgs, env }, onEvent) {
   child.stdio[3].setEncoding('utf8').on('data', (text) => {
     const lines = (rest + text).split('\n')
     rest = lines.pop()
+    listen()
     for (const line of lines) {
       const event = JSON.parse(line)
+      last = event.name ?? last
       hasFailed ||= event.error !== undefined
       onEvent(event)
     }
@@ -124,8 +148,10 @@ function runRoom({ name, files }, { pattern, nodeArgs, env }, onEvent) {
   return new Promise((resolve, reject) => {
     child.on('error', reject)
     child.on('close', (code, signal) => {
+      clearTimeout(watchdog)
+      children.delete(child)
       if (!hasFailed && code !== 0) {
-        onEvent({ name: `${name} ended by ${signal ?? `code ${code}`}`, ms: 0, error: output })
+        onEvent({ name: `after ${last}, ended by ${signal ?? `code ${code}`}`, ms: 0, error: output })
       }
       resolve()
     })
