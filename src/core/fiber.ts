@@ -473,7 +473,6 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     if (!parent.isOpen) throw refuse('the new parent is over')
     if (parent.runtime !== this.runtime) throw refuse('they live in different runtimes')
     const old = this.owner
-    this.runtime.roots.delete(this)
     unlink(this)
     link(this, parent)
     if (this.cold?.raw) {

@@ -78,7 +78,6 @@ export function reincarnate(fiber: Fiber): void {
   cold.forcedYields = 0
   cold.badYields = 0
   if (cold.born !== undefined) fiber.locals = cold.born
-  cold.born = undefined
   cold.controller = null
   fiber.how = NONE
   fiber.value = undefined

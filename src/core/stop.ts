@@ -19,7 +19,6 @@ export function requestStop(fiber: Fiber, stop: Stop): void {
   if (fiber._phase === LIVE) {
     fiber._phase = REQUESTED
     fiber.stopSignal = stop
-    fiber.budget = 0
     if (tapped) emit('stop', fiber, stop)
     fiber.cold?.controller?.abort(stop.reason)
     if (fiber.deadline <= stop.since) force(fiber)
@@ -76,8 +75,6 @@ export function interrupt(fiber: Fiber): void {
   if (fiber._state !== WAITING) return
   if (fiber.how === SIGNAL) {
     boundLater(fiber)
-  } else if (fiber.isUnstarted) {
-    withdraw(fiber) // a raw fiber that nobody has run: its first turn is its end
   } else if (findTarget(fiber) !== null || (fiber.errors !== null && canRaise(fiber))) {
     withdraw(fiber)
   } else {

@@ -278,18 +278,15 @@ function* ensuring<T>(body: () => Op<T> | T, cleanup: () => unknown): Routine<T>
     failed = true
     failure = error
   } finally {
-    let isCut = true // stays so when the cleanup is answered by return()
     try {
       yield* new Wall(cleanup as () => any, HOLD, 'ensure()')
-      isCut = false
     } catch (error) {
-      isCut = false
       // biome-ignore lint/correctness/noUnsafeFinally: an error of the cleanup outweighs a stop, also a forced one
       if (!failed || isStop(failure)) throw error
       keepBeside(Fiber.current, failure, error)
     } finally {
       // biome-ignore lint/correctness/noUnsafeFinally: a forced end must not lose the body's error
-      if (isCut && failed && !isStop(failure)) throw failure
+      if (failed && !isStop(failure)) throw failure
     }
   }
   if (failed) throw failure

@@ -158,9 +158,7 @@ export class AsyncSource<T> implements Source<T> {
   }
 
   private failed(error: unknown): void {
-    this.isPulling = false
     if (this.phase === 'over') return
-    this.phase = 'over'
     if (!this.give((line) => line.refuse(error))) this.kept = { error }
     this.end()
   }
