@@ -44,7 +44,7 @@ function isOp(value: unknown): value is Op<unknown> {
 }
 
 /** A fiber that has begun to wait. Its error does not reach the test. */
-export function* started<T>(body: () => Routine<T>, options: { grace?: number } = {}): Routine<Fiber<T>> {
+export function* started<T>(body: () => Op<T>, options: { grace?: number } = {}): Routine<Fiber<T>> {
   const fiber = spin({ link: false, ...options }, body) as Fiber<T>
   yield* sleep(1)
   return fiber

@@ -1,159 +1,77 @@
-// S20, S34, S65, S66, S68: time limits and shields at their edges, in every order.
+// S20, S34, S66, S68: time limits and shields at their edges, in every order.
 
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import {
-  Cancel,
-  cancelAfter,
-  Fiber,
+  assert,
+  failEverywhere,
   isStop,
   moveOnAfter,
+  now,
   type Routine,
+  raiseEverywhere,
   shield,
   sleep,
   snooze,
   spin,
-  suspend,
+  stopEverywhere,
   type Timeout,
-} from 'polyphony'
-import { failEverywhere, raiseEverywhere, stopEverywhere } from 'polyphony/testing'
-import { everyOrder, now } from './orders.js'
+  test,
+} from '../prelude.js'
+import { inEveryOrder } from './orders.js'
 
-test('S34 S63 a limit that expires before the wait is answered: schedule says so, and nothing is lost', (t) => {
-  const seen = new Set<unknown>()
-  everyOrder(t, function* () {
-    let wasWoken = false
-    let limited: Fiber<string> | null = null
-    const wake = function* () {
-      yield* sleep(5)
-      wasWoken = limited?.schedule('woken') ?? false
-    }
-    spin(wake)
-    limited = spin(() => moveOnAfter<any, string>(5, () => suspend<string>(), 'late'))
-    const result = yield* limited
-    yield* Fiber.current.joinChildren()
-    assert.equal(result, wasWoken ? 'woken' : 'late')
-    seen.add(result)
-  })
-  assert.deepEqual([...seen], ['late']) // all timers of an instant fire before a fiber runs
-})
+/** Does something after so many snoozes. */
+function* soon(n: number, act: () => unknown): Routine<void> {
+  for (; n > 0; n--) yield* snooze()
+  act()
+}
 
-test('S34 S68 a limit and the wait in it end at one instant: set first, fires first; an answer that is there stands', (t) => {
-  const seen = new Set<unknown>()
-  everyOrder(t, function* () {
-    let limit: Timeout | null = null
+inEveryOrder(
+  'S34 S68 a limit and the wait in it end at one instant: set first, fires first; an answer that is there stands',
+  function* () {
+    let limit: Timeout | undefined
     let isSleeping = false
     let isLimitLater = false
-    const limited = spin(() =>
-      moveOnAfter(
-        5,
-        function* (timeout) {
-          limit = timeout
-          yield* snooze()
-          isSleeping = true
-          yield* sleep(5)
-          return 'ended'
-        },
-        'late',
-      ),
-    )
-    spin(function* () {
+    const body = function* (timeout: Timeout) {
+      limit = timeout
       yield* snooze()
+      isSleeping = true
+      yield* sleep(5)
+      return 'ended'
+    }
+    const limited = spin(() => moveOnAfter(5, body, 'late'))
+    spin(soon, 1, () => {
       isLimitLater = isSleeping
       limit?.reset() // for the same instant, but set later
     })
     const result = yield* limited
     assert.equal(result, isLimitLater ? 'ended' : 'late')
-    seen.add(result)
-  })
-  assert.equal(seen.size, 2)
-})
+    return result
+  },
+  ['ended', 'late'],
+)
 
-test('S65 limits that expire together: the outermost strikes, once', (t) => {
-  everyOrder(t, function* () {
-    spin(() => sleep(5))
-    spin(() => sleep(5))
-    let strikes = 0
-    const result = yield* moveOnAfter(
-      5,
-      function* () {
-        yield* moveOnAfter(
-          5,
-          function* () {
-            try {
-              yield* sleep(1000)
-            } catch (thrown) {
-              strikes++
-              yield* sleep(1) // nothing cuts what the strike began
-              throw thrown
-            }
-          },
-          'inner',
-        )
-        assert.fail('the outer one was struck')
-      },
-      'outer',
-    )
-    assert.deepEqual([result, strikes, now()], ['outer', 1, 6])
-  })
-})
-
-test('S66 a limit that is set anew before it expires counts from there; after that it stays expired', (t) => {
-  const seen = new Set<string>()
-  everyOrder(t, function* () {
-    let limit: Timeout | null = null
-    let isInTime = false
-    const limited = spin(() =>
-      moveOnAfter(
-        5,
-        function* (timeout) {
-          limit = timeout
-          yield* sleep(7)
-          return 'done'
-        },
-        'late',
-      ),
-    )
-    for (const move of [(it: Timeout) => it.reset(), (it: Timeout) => it.extend(3)]) {
-      spin(function* () {
-        yield* sleep(5)
-        if (limit !== null && limit.remaining > 0) isInTime = true
-        if (limit !== null) move(limit)
-      })
-    }
-    const result = yield* limited
-    assert.equal(result, isInTime ? 'done' : 'late')
-    seen.add(result)
-  })
-  assert.deepEqual([...seen], ['late'])
-})
-
-test('S66 two that set a limit anew just before it expires: the later of them counts', (t) => {
-  const seen = new Set<number>()
-  everyOrder(t, function* () {
-    let limit: Timeout | null = null
+inEveryOrder(
+  'S66 two fibers set a limit anew just before it expires: the later of them counts',
+  function* () {
+    let limit: Timeout | undefined
     let last = ''
-    const limited = spin(() =>
-      moveOnAfter(5, function* (timeout) {
-        limit = timeout
-        yield* sleep()
-      }),
-    )
+    const body = (timeout: Timeout) => {
+      limit = timeout
+      return sleep()
+    }
+    const limited = spin(() => moveOnAfter(5, body))
     for (const move of ['reset', 'extend'] as const) {
       spin(function* () {
         yield* sleep(4)
-        if (move === 'reset') limit?.reset()
-        else limit?.extend(3)
+        limit?.[move](3)
         last = move
       })
     }
     yield* limited
-    // reset: 4 + 5; extend: 3 more than what was set.
-    assert.equal(now(), last === 'reset' ? 9 : 12)
-    seen.add(now())
-  })
-  assert.equal(seen.size, 2)
-})
+    assert.equal(now(), last === 'reset' ? 9 : 12) // reset: 4 + 5; extend: 3 more than what was set.
+    return last
+  },
+  ['extend', 'reset'],
+)
 
 /** A fiber with a shield in the middle, and how far it came. */
 function* shielded(log: string[]): Routine<string> {
@@ -171,33 +89,29 @@ function* shielded(log: string[]): Routine<string> {
 }
 
 for (const verb of ['stop', 'terminate'] as const) {
-  test(`S20 a ${verb} that arrives before, in or after a shield never cuts it, and strikes right behind it`, (t) => {
-    const seen = new Set<string>()
-    everyOrder(t, function* () {
+  inEveryOrder(
+    `S20 a ${verb} that arrives before, in or after a shield never cuts it, and strikes right behind it`,
+    function* () {
       const log: string[] = []
       const fiber = spin(shielded, log)
       let at = ''
-      spin(function* () {
-        yield* snooze()
-        yield* snooze()
+      spin(soon, 2, () => {
         at = log.join()
         fiber[verb]()
       })
       spin(snooze)
-      const outcome = yield* fiber.join()
-      const all = log.join()
-      seen.add(all)
-      assert.ok(['', 'in,out,edge', 'in,out,edge,after'].includes(all), all)
-      if (at === 'in') assert.equal(all, 'in,out,edge')
-      assert.equal(outcome.type, all === 'in,out,edge,after' ? 'value' : 'stopped')
-    })
-    assert.ok(seen.size > 1)
-  })
+      const { type } = yield* fiber.join()
+      if (at === 'in') assert.equal(log.join(), 'in,out,edge')
+      assert.equal(type, log.includes('after') ? 'value' : 'stopped')
+      return log.join()
+    },
+    ['', 'in,out,edge', 'in,out,edge,after'],
+  )
 }
 
-test('S20 a raise goes through a shield; a stop that is held strikes after the error was caught', (t) => {
-  const seen = new Set<string>()
-  everyOrder(t, function* () {
+inEveryOrder(
+  'S20 a raise goes through a shield; a stop that is held strikes after the error was caught',
+  function* () {
     const log: string[] = []
     const fiber = spin({ link: false }, function* () {
       yield* shield(function* () {
@@ -214,61 +128,14 @@ test('S20 a raise goes through a shield; a stop that is held strikes after the e
       yield* sleep(1000)
       log.push('never')
     })
-    spin(function* () {
-      yield* snooze()
-      fiber.raise('now')
-    })
-    spin(function* () {
-      yield* snooze()
-      fiber.stop()
-    })
+    spin(soon, 1, () => fiber.raise('now'))
+    spin(soon, 1, () => fiber.stop())
     yield* fiber.join()
-    seen.add(log.join())
-    // Stopped or raised in before it began it runs no line; a stop comes before the raise, and the raise is refused (S67).
-    assert.ok(['', 'in,raised,out', 'in,out', 'in'].includes(log.join()), log.join())
-  })
-  assert.ok(seen.has('in,raised,out'))
-})
-
-test('S20 S65 a limit around a shield expires in it: the shield is whole, then the limit strikes', (t) => {
-  everyOrder(t, function* () {
-    const log: string[] = []
-    spin(() => sleep(5))
-    const result = yield* moveOnAfter(
-      5,
-      function* () {
-        yield* shield(function* () {
-          yield* sleep(5)
-          yield* sleep(5)
-          log.push('whole')
-        })
-        yield* snooze()
-        log.push('never')
-      },
-      'late',
-    )
-    assert.deepEqual([result, log, now()], ['late', ['whole'], 10])
-  })
-})
-
-test('S66 cancelAfter at the edge: its error strikes once, and a body that catches it gives its own value', (t) => {
-  everyOrder(t, function* () {
-    spin(() => sleep(5))
-    let strikes = 0
-    const result = yield* cancelAfter(5, function* () {
-      for (;;) {
-        try {
-          yield* sleep(5)
-          return strikes
-        } catch (error) {
-          assert.ok(error instanceof Cancel)
-          strikes++
-        }
-      }
-    })
-    assert.deepEqual([result, now()], [1, 10])
-  })
-})
+    return log.join()
+  },
+  // Stopped or raised in before it began it runs no line; after a stop the raise is refused (S67).
+  ['', 'in,out', 'in,raised,out'],
+)
 
 test('S20 a shield stopped, raised in or failing at every switchpoint: what a stop finds begun is ended', () => {
   let log: string[] = []

@@ -1,7 +1,7 @@
 // What the explored scenarios share.
 
 import assert from 'node:assert/strict'
-import type { TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Fiber, type Routine, snooze } from 'polyphony'
 import { explore } from 'polyphony/testing'
 
@@ -36,4 +36,15 @@ export function* gives<T>(value: T): Routine<T> {
 /** The clock of this world. */
 export function now(): number {
   return (Fiber.current as any).runtime.now()
+}
+
+/** A test of every order. What the scenario returns says what an order has shown; `shown`, if given, is all of that. */
+export function inEveryOrder(name: string, scenario: () => Routine<unknown>, shown?: unknown[]): void {
+  test(name, (t) => {
+    const seen = new Set<unknown>()
+    everyOrder(t, function* () {
+      seen.add(yield* scenario())
+    })
+    if (shown !== undefined && !process.env.POLY_SEED) assert.deepEqual([...seen].sort(), shown)
+  })
 }

@@ -26,19 +26,6 @@ export const ALLOWED: [file: string, part: string, why: string][] = [
     '',
     'Node’s timers under the backend are the subject; only lower bounds are asserted',
   ],
-  [
-    'test/interop/run.test.ts',
-    'setTimeout',
-    'the callback of a timer is the subject, and the test waits for it',
-  ],
-  ['test/interop/abort.test.ts', 'setTimeout as timer', 'timers of a minute, which are aborted'],
-  ['test/interop/action.test.ts', 'setTimeout', 'a Timeout as a wrong return value; nothing waits for it'],
-  [
-    'test/testing/tools.test.ts',
-    'setInterval',
-    'an open timer as something that leaks() names; it never fires',
-  ],
-  ['test/semantics/misuse.test.ts', 'anything({ timeout: 1 })', 'an option that run() does not have'],
   ['test/io/acceptloop.test.ts', 'grace: 20', 'a deadline that has to pass; nothing depends on when'],
 ]
 

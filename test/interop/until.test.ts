@@ -1,149 +1,134 @@
-// until, waited for and left again: what a promise keeps of those who come and go.
+// Promises that fibers wait for, leave and come back to; thenables; a real fetch.
 
-import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { Fiber, moveOnAfter, sleep, snooze, spin, until } from 'polyphony'
-import { explore, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  assert,
+  describe,
+  Fiber,
+  moveOnAfter,
+  run,
+  sleep,
+  spin,
+  started,
+  thrownBy,
+  turns,
+  until,
+} from '../prelude.js'
+import { deferred, listeners, settling, test } from './outside.js'
 
-function deferred<T>() {
-  let resolve!: (value: T) => void
-  let reject!: (error: unknown) => void
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes
-    reject = no
+describe('until', () => {
+  test('answers all fibers that wait at the end of the promise, also those that came back', function* () {
+    const { promise, resolve } = deferred<number>()
+    const faithful = yield* started(() => until(promise))
+    const left = spin(() => moveOnAfter(5, () => until(promise), -1))
+    const back = spin(function* () {
+      yield* moveOnAfter(5, () => until(promise))
+      return yield* until(promise)
+    })
+    yield* sleep(10)
+    const newcomers = [yield* started(() => until(promise)), yield* started(() => until(promise))] as const
+    yield* newcomers[1].stop()
+    resolve(7)
+    assert.deepEqual(yield* Fiber.await(faithful, left, back, newcomers[0]), [7, -1, 7, 7])
+    assert.equal(yield* until(promise), 7)
   })
-  return { promise, resolve, reject }
-}
 
-/** Lets promises settle and callbacks run. */
-const loopTurns = () => until(new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve))))
-const external = () => (Fiber.current as any).runtime.external as number
+  test('fails all fibers that wait for a promise which others have left', function* () {
+    const { promise, reject } = deferred<number>()
+    let discarded = 0
+    yield* moveOnAfter(1, () => until(promise, { discard: () => discarded++ }))
+    const fibers = [yield* started(() => until(promise)), yield* started(() => until(promise))]
+    const error = new Error('broken')
+    reject(error)
+    for (const fiber of fibers) assert.deepEqual(yield* fiber.join(), { type: 'error', error })
+    assert.equal(discarded, 0)
+  })
 
-describe('S58 a promise that lives long', () => {
-  it('is looked at once, however often fibers wait for it and leave', () =>
-    virtual(function* () {
-      let looks = 0
-      class Watched<T> extends Promise<T> {
-        // biome-ignore lint/suspicious/noThenProperty: it counts the looks
-        override then(...args: any[]): any {
-          looks++
-          return (super.then as any)(...args)
-        }
-      }
-      const promise = new Watched<void>(() => {})
-      for (let i = 0; i < 20; i++) {
-        yield* moveOnAfter(1, () => until(promise))
-        yield* moveOnAfter(1, () => until(() => promise))
-        const fiber = spin(function* () {
-          Fiber.current.stop()
-          yield* until(promise)
-        })
-        yield* fiber.join()
-      }
-      yield* loopTurns()
-      assert.equal(looks, 1)
-    }))
+  test('discards a late value once for each fiber that left and did not come back', function* () {
+    const { promise, resolve } = deferred<number>()
+    const discarded: string[] = []
+    const op = (name: string) => until(promise, { discard: (n) => void discarded.push(`${name} ${n}`) })
+    const returning = op('returning')
+    const leaving = op('leaving')
+    for (const each of [op('first'), op('second'), returning, leaving]) yield* moveOnAfter(1, () => each)
+    const fiber = spin(() => returning)
+    yield* moveOnAfter(1, () => leaving)
+    resolve(7)
+    assert.equal(yield* fiber, 7)
+    yield* settling()
+    assert.deepEqual(discarded, ['first 7', 'second 7', 'leaving 7'])
+  })
 
-  it('answers all who wait at its end, those who came back and those who never left', () =>
-    virtual(function* () {
-      const { promise, resolve } = deferred<number>()
-      const faithful = spin(() => until(promise))
-      yield* sleep(1)
-      const left = spin(() => moveOnAfter(5, () => until(promise), -1))
-      const back = spin(function* () {
-        yield* moveOnAfter(5, () => until(promise))
-        return yield* until(promise)
-      })
-      yield* sleep(10)
-      const newcomer = spin(() => until(promise))
-      yield* sleep(1)
-      resolve(7)
-      assert.deepEqual(yield* Fiber.await(faithful, left, back, newcomer), [7, -1, 7, 7])
-      assert.equal(external(), 0)
-      assert.equal(yield* until(promise), 7)
-    }))
+  test('a function gives a promise of its own for each wait: the late values of all others are discarded', function* () {
+    const calls: ((value: string) => void)[] = []
+    const discarded: string[] = []
+    const op = until(() => new Promise<string>((resolve) => calls.push(resolve)), {
+      discard: (value) => void discarded.push(value),
+    })
+    for (let i = 0; i < 2; i++) yield* moveOnAfter(1, () => op)
+    const fiber = yield* started(() => op)
+    for (const [i, resolve] of calls.entries()) resolve(`call ${i}`)
+    assert.equal(yield* fiber, 'call 2')
+    yield* settling()
+    assert.deepEqual(discarded, ['call 0', 'call 1'])
+  })
 
-  it('fails all who wait, and is no unhandled rejection for those who left', () =>
-    virtual(function* () {
-      const { promise, reject } = deferred<number>()
-      yield* moveOnAfter(1, () => until(promise))
-      const fibers = [1, 2].map(() => spin({ link: false }, () => until(promise)))
-      yield* sleep(1)
-      reject(new Error('no'))
-      for (const fiber of fibers) assert.equal((yield* fiber.join()).type, 'error')
-      assert.equal(external(), 0)
-    }))
-
-  it('has its late value discarded once by each who left and did not come back', () =>
-    virtual(function* () {
-      const { promise, resolve } = deferred<number>()
-      const discarded: string[] = []
-      const op = (name: string) => until(promise, { discard: (n) => void discarded.push(`${name} ${n}`) })
-      const returning = op('returning')
-      for (const each of [op('first'), op('second'), returning]) yield* moveOnAfter(1, () => each)
-      const fiber = spin(() => returning)
-      const leaving = op('leaving twice')
-      for (let i = 0; i < 2; i++) yield* moveOnAfter(1, () => leaving)
-      resolve(7)
-      assert.equal(yield* fiber, 7)
-      yield* loopTurns()
-      assert.deepEqual(discarded, ['first 7', 'second 7', 'leaving twice 7'])
-    }))
-
-  it('of each call of a function is its own: the late values of all are discarded', () =>
-    virtual(function* () {
-      const calls = [deferred<number>(), deferred<number>(), deferred<number>()]
-      const discarded: number[] = []
-      let n = 0
-      const op = until(() => (calls[n++] as (typeof calls)[number]).promise, {
-        discard: (value) => void discarded.push(value),
-      })
-      for (let i = 0; i < 2; i++) yield* moveOnAfter(1, () => op)
-      const fiber = spin(() => op)
-      yield* sleep(1)
-      for (const [i, { resolve }] of calls.entries()) resolve(i)
-      assert.equal(yield* fiber, 2)
-      yield* loopTurns()
-      assert.deepEqual(discarded, [0, 1])
-    }))
-
-  it('S34 in every order with a killer, each of three waiters has the value or was stopped', (t) => {
-    const { schedules } = explore(
-      function* () {
-        const { promise } = deferred<number>()
-        const waiters = [1, 2, 3].map(() =>
-          spin(function* () {
-            yield* moveOnAfter(1, () => until(promise))
-            yield* moveOnAfter(1, () => until(promise))
-          }),
-        )
-        spin(() => void waiters[1]?.stop())
-        spin(() => void waiters[2]?.kill())
-        for (const waiter of waiters) yield* waiter.join()
-        assert.equal(external(), 0)
+  // biome-ignore-start lint/suspicious/noThenProperty: thenables are what these tests are about
+  test('thenables that answer at once, twice or by throwing are waits like any other', function* () {
+    type Yes = (value: number) => void
+    assert.equal(yield* until({ then: (yes: Yes) => yes(1) } as PromiseLike<number>), 1)
+    assert.equal(yield* until({ then: (yes: Yes) => [yes(1), yes(2)] } as unknown as PromiseLike<number>), 1)
+    const throwing = {
+      then() {
+        throw new Error('thrown by then')
       },
-      { maxSchedules: 20_000 },
-    )
-    t.diagnostic(`${schedules} schedules`)
-    assert.ok(schedules > 100)
-  })
-
-  it('stopped or raised in at every switchpoint, nothing counts as waited for any more', () => {
-    const { promise } = deferred<number>()
-    let runtime: any
-    const everyone = function* () {
-      runtime = (Fiber.current as any).runtime
-      const waiters = [1, 2].map(() => spin({ link: false }, () => moveOnAfter(1, () => until(promise))))
-      yield* snooze()
-      for (const waiter of waiters) yield* waiter.join()
     }
-    const check = () => assert.equal(runtime.external, 0)
-    stopEverywhere(everyone, { check })
-    raiseEverywhere(everyone, { check })
+    assert.equal(
+      (yield* thrownBy(until(throwing as unknown as PromiseLike<number>))).message,
+      'thrown by then',
+    )
   })
 
-  it('wrong options are told in words', () => {
-    assert.throws(() => until(Promise.resolve(), { discard: 5 as any }), /needs a function as discard, got 5/)
-    assert.throws(() => until(Promise.resolve(), { drop: 5 } as any), /until\(\) has no option "drop"/)
+  test('a thenable that is no promise may start anew each time it is waited for', function* () {
+    let looks = 0
+    const lazy = { then: (yes: (value: number) => void) => ++looks > 1 && yes(looks) } as any
+    assert.equal(yield* moveOnAfter(1, () => until(lazy), 'nothing yet'), 'nothing yet')
+    assert.equal(yield* until(lazy), 2)
+  })
+  // biome-ignore-end lint/suspicious/noThenProperty: thenables are what these tests are about
+
+  test('throws what its function throws, and can be waited for again', function* () {
+    let calls = 0
+    const op = until(async () => calls)
+    const broken = until(() => {
+      if (++calls === 1) throw new Error('broken')
+      return Promise.resolve(calls)
+    })
+    assert.equal((yield* thrownBy(broken)).message, 'broken')
+    assert.deepEqual([yield* broken, yield* op], [2, 2])
+  })
+
+  test('S57 a fetch is aborted when its fiber is stopped: the server sees it, no listener stays', async () => {
+    const requests: Promise<boolean>[] = []
+    const server = createServer((_, response) => {
+      response.write('half of it') // and never the rest
+      requests.push(new Promise((resolve) => response.on('close', () => resolve(!response.writableFinished))))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const signals: AbortSignal[] = []
+    const running = run(() =>
+      until((signal) => {
+        signals.push(signal)
+        return fetch(url, { signal }).then((response) => response.text())
+      }),
+    )
+    while (requests.length === 0) await turns()
+    await running.stop()
+    assert.equal(await requests[0], true)
+    await turns()
+    assert.deepEqual([signals[0]?.aborted, listeners(signals[0] as AbortSignal)], [true, 0])
+    server.close()
   })
 })

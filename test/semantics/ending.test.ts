@@ -1,242 +1,198 @@
-// S11-S14 and S67: the verbs that end a fiber, seeing the end through, and the reason that travels.
+// S11-S14: the verbs that end a fiber, seeing the end through, and the reason that travels.
 
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { setDebug } from '#core/debug'
 import {
+  assert,
   Cancel,
+  describe,
+  explore,
   Fiber,
   FiberStopped,
+  failAfter,
   isStop,
   moveOnAfter,
+  now,
   type Outcome,
-  receive,
-  type Stop,
-  shield,
+  type Routine,
+  reports,
+  run,
   sleep,
   spin,
+  started,
   suspend,
-  tap,
-} from 'polyphony'
-import { virtual } from 'polyphony/testing'
-import { setDebug } from '#core/debug'
+  test,
+  thrownBy,
+  turns,
+  until,
+  virtual,
+  waits,
+} from '../prelude.js'
 
-const now = (): number => (Fiber.current as any).runtime.now()
+const oops = new Error('oops')
 
-test('S11 a verb marks and schedules at the call: yield* on what it returns only observes', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const fiber = spin(function* () {
-      try {
-        yield* sleep()
-      } finally {
-        yield* sleep(10)
-        log.push('cleaned up')
-      }
-    })
-    yield* sleep(1)
+describe('S11 the verbs act when they are called', () => {
+  test('yield* on what a verb returns only observes, as often as one likes', function* () {
+    const fiber = yield* started(() => waits(() => sleep(10)))
     const seen = fiber.stop('v')
     assert.equal(fiber.phase, 'requested')
     yield* sleep(100)
-    assert.deepEqual(log, ['cleaned up'])
     assert.equal(fiber.state, 'dead')
-    assert.deepEqual(yield* seen, { type: 'stopped', value: 'v' })
-    assert.deepEqual(yield* seen, { type: 'stopped', value: 'v' })
+    for (let i = 0; i < 2; i++) assert.deepEqual(yield* seen, { type: 'stopped', value: 'v' })
     assert.equal(now(), 101)
-  }))
+  })
 
-test('S11 the results of the five verbs', () =>
-  virtual(function* () {
-    const oops = new Error('oops')
-    const verbs: [(fiber: Fiber) => Iterable<unknown>, (outcome: Outcome<unknown>) => void][] = [
-      [(f) => f.stop(7) as any, (o) => assert.deepEqual(o, { type: 'stopped', value: 7 })],
-      [
-        (f) => f.terminate({ grace: 10 }) as any,
-        (o) => assert.deepEqual(o, { type: 'stopped', value: undefined }),
-      ],
-      [(f) => f.kill() as any, (o) => assert.deepEqual(o, { type: 'stopped', value: undefined })],
-      [(f) => f.cancel() as any, (o) => assert.ok(o.type === 'error' && o.error instanceof Cancel)],
-      [(f) => f.cancel(oops) as any, (o) => assert.ok(o.type === 'error' && o.error === oops)],
-      [(f) => f.raise(oops) as any, (o) => assert.ok(o.type === 'error' && o.error === oops)],
-      [
-        (f) => f.raise(TypeError) as any,
-        (o) => assert.ok(o.type === 'error' && o.error instanceof TypeError),
-      ],
-    ]
-    for (const [verb, check] of verbs) {
-      const fiber = spin({ link: false }, () => sleep())
+  const isStopped = { type: 'stopped', value: undefined }
+  const verbs: [string, (fiber: Fiber) => Routine<Outcome<unknown>>, object][] = [
+    ['stop(7)', (fiber) => fiber.stop(7) as any, { type: 'stopped', value: 7 }],
+    ['terminate()', (fiber) => fiber.terminate({ grace: 10 }) as any, isStopped],
+    ['kill()', (fiber) => fiber.kill() as any, isStopped],
+    [
+      'cancel()',
+      (fiber) => fiber.cancel() as any,
+      { type: 'error', error: new Cancel('main > it was cancelled') },
+    ],
+    ['cancel(error)', (fiber) => fiber.cancel(oops) as any, { type: 'error', error: oops }],
+    ['raise()', (fiber) => fiber.raise() as any, { type: 'error', error: new Error('raised in main > it') }],
+    ['raise(error)', (fiber) => fiber.raise(oops) as any, { type: 'error', error: oops }],
+    ['raise(message)', (fiber) => fiber.raise('oops') as any, { type: 'error', error: oops }],
+    [
+      'raise(class)',
+      (fiber) => fiber.raise(TypeError) as any,
+      { type: 'error', error: new TypeError('raised in main > it') },
+    ],
+  ]
+  for (const [name, verb, ended] of verbs) {
+    const isTold = 'error' in ended
+    test(`${name}: the outcome is ${(ended as any).type}, and the parent is ${isTold ? '' : 'not '}told`, function* () {
+      const watched = spin({ name: 'it', link: false }, () => sleep())
       yield* sleep(1)
-      check((yield* verb(fiber) as any) as Outcome<unknown>)
-    }
-  }))
-
-test('S11 raise and cancel tell the parent, stop, terminate and kill do not', () =>
-  virtual(function* () {
-    for (const verb of ['stop', 'terminate', 'kill', 'raise', 'cancel'] as const) {
-      const heard = yield* spin(function* () {
-        const child = spin(() => sleep())
-        yield* sleep(1)
-        child[verb]()
-        try {
-          yield* sleep(10)
-          return 'nothing'
-        } catch (error) {
-          return (error as Error).name
-        }
+      assert.deepEqual(stripped(yield* verb(watched)), stripped(ended))
+      const parent = yield* started(function* () {
+        spin('it', () => sleep())
+        yield* sleep(10)
       })
-      const expected = {
-        raise: 'Error',
-        cancel: 'Cancel',
-        stop: 'nothing',
-        terminate: 'nothing',
-        kill: 'nothing',
-      }
-      assert.equal(heard, expected[verb], verb)
-    }
-  }))
-
-test('S11 raise and cancel are ordinary errors: a fiber that catches them lives on', () =>
-  virtual(function* () {
-    const fiber = spin(function* () {
-      const caught: string[] = []
-      while (caught.length < 2) {
-        try {
-          yield* sleep()
-        } catch (error) {
-          caught.push((error as Error).message)
-        }
-      }
-      return caught
+      verb(parent.children[0] as Fiber)
+      assert.equal((yield* parent.join()).type, isTold ? 'error' : 'value')
+      const dead = spin(() => 'value')
+      yield* dead
+      assert.deepEqual(yield* verb(dead), { type: 'value', value: 'value' }) // nothing happens to the dead
+      assert.equal(dead.phase, 'dead')
     })
-    yield* sleep(1)
+  }
+  function stripped({ error, ...rest }: any): unknown {
+    return { ...rest, is: error?.constructor, says: error?.message }
+  }
+
+  test('raise and cancel are ordinary errors: a fiber that catches them lives on', function* () {
+    const fiber = yield* started(function* () {
+      return [yield* thrownBy(sleep()), yield* thrownBy(sleep())].map(({ message }) => message)
+    })
     fiber.raise('one')
     yield* sleep(1)
     assert.equal(fiber.phase, 'live')
     fiber.cancel('two')
     assert.deepEqual(yield* fiber, ['one', 'two'])
-  }))
+  })
 
-test('S11 L5 every verb on a dead fiber does nothing, and what it returns tells how the fiber ended', () =>
-  virtual(function* () {
-    const fiber = spin(() => 'value')
-    yield* fiber
-    const ended = { type: 'value', value: 'value' }
-    assert.deepEqual(yield* fiber.stop('other'), ended)
-    assert.deepEqual(yield* fiber.terminate(), ended)
-    assert.deepEqual(yield* fiber.kill(), ended)
-    assert.deepEqual(yield* fiber.raise('late'), ended)
-    assert.deepEqual(yield* fiber.cancel(), ended)
-    assert.equal(fiber.phase, 'dead')
-  }))
-
-test('S11 a stop whose observer is itself stopped goes on by itself', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const target = spin(function* () {
-      try {
-        yield* sleep()
-      } finally {
-        yield* sleep(50)
-        log.push('cleaned up')
-      }
-    })
-    yield* sleep(1)
-    const observer = spin(function* () {
-      yield* target.stop()
-    })
-    yield* sleep(5)
+  test('a stop whose observer is itself stopped goes on by itself', function* () {
+    const target = yield* started(() => waits(() => sleep(50)))
+    const observer = yield* started(() => target.stop() as any)
     yield* observer.stop()
     assert.equal(target.phase, 'unwinding')
     yield* target.join()
-    assert.deepEqual(log, ['cleaned up'])
-  }))
+    assert.equal(now(), 51)
+  })
 
-test('S12 observing waits for the whole subtree and all cleanup', () =>
-  virtual(function* () {
-    const log: string[] = []
-    function* level(depth: number): Generator<any, void, any> {
-      if (depth > 0) spin(level, depth - 1)
-      try {
-        yield* sleep()
-      } finally {
-        yield* sleep(10)
-        log.push(`level ${depth}`)
-      }
-    }
-    const top = spin(level, 3)
-    yield* sleep(1)
-    assert.deepEqual(yield* top.stop(), { type: 'stopped', value: undefined })
-    assert.deepEqual(log, ['level 3', 'level 2', 'level 1', 'level 0'])
-    assert.equal(now(), 41)
-  }))
+  test('a fiber of another world can be stopped', function* () {
+    const outer = yield* started(() => sleep() as any)
+    explore(() => void outer.stop('from inside'))
+    assert.equal(yield* outer, 'from inside')
+  })
 
-test("S12 observing never throws the body's error, nor that of the cleanup", () =>
-  virtual(function* () {
-    const fails = spin(function* () {
-      try {
-        yield* sleep()
-      } finally {
-        yield* sleep(1)
-        // biome-ignore lint/correctness/noUnsafeFinally: that is what this test is about
-        throw new Error('cleanup failed')
-      }
+  const never = new Promise<never>(() => {})
+  const controller = new AbortController()
+  for (const [name, act, expected] of [
+    ['a stop', () => Fiber.current.stop(), 'FIBER_STOPPED'],
+    ['a raise', () => Fiber.current.raise(Object.assign(oops, { code: 'OOPS' })), 'OOPS'],
+    ['an AbortSignal', () => controller.abort(), 'FIBER_STOPPED'],
+  ] as const) {
+    test(`${name} that comes from the function given to until strikes that wait`, async () => {
+      const running = run(
+        () =>
+          until(() => {
+            act()
+            return never
+          }),
+        { signal: controller.signal },
+      )
+      const late = turns(1000).then(() => 'hangs')
+      assert.equal(await Promise.race([running.catch(({ code }) => code), late]), expected)
     })
-    yield* sleep(1)
-    const outcome = yield* fails.stop()
-    assert.ok(outcome.type === 'error' && (outcome.error as Error).message === 'cleanup failed')
-    yield* sleep(10) // it was observed by its parent, so it does not strike again here
-  }))
+  }
+})
 
-test('S12 several fibers can observe one end', () =>
-  virtual(function* () {
+describe('S12 observing a death', () => {
+  test('waits for the whole subtree and all its cleanup', function* () {
+    const log: number[] = []
+    function* level(depth: number): Routine<void> {
+      if (depth > 0) spin(level, depth - 1)
+      yield* waits(function* () {
+        yield* sleep(10)
+        log.push(depth)
+      })
+    }
+    const top = yield* started(() => level(3))
+    assert.deepEqual(yield* top.stop(), { type: 'stopped', value: undefined })
+    assert.deepEqual([log, now()], [[3, 2, 1, 0], 41])
+  })
+
+  test('shutdownChildren does so for all children', function* () {
+    spin(waits, () => sleep(10))
+    yield* sleep(1)
+    assert.deepEqual(yield* Fiber.current.shutdownChildren(), [{ type: 'stopped', value: undefined }])
+    assert.equal(now(), 11)
+  })
+
+  test("gives the outcome and never throws the fiber's error", function* () {
+    const fiber = spin(waits, () => failAfter(1, oops))
+    yield* sleep(1)
+    assert.deepEqual(yield* fiber.stop(), { type: 'error', error: oops })
+    yield* sleep(10) // its parent has observed it, so it does not strike here
+  })
+
+  test('several fibers can observe one end', function* () {
     const target = spin(() => sleep())
-    yield* sleep(1)
     const observers = [1, 2, 3].map(() => spin(() => target.stop('v')))
-    assert.deepEqual(
-      yield* Fiber.await(...observers),
-      observers.map(() => ({ type: 'stopped', value: 'v' })),
-    )
-  }))
+    const ended = { type: 'stopped', value: 'v' }
+    assert.deepEqual(yield* Fiber.await(...observers), [ended, ended, ended])
+  })
+})
 
-test('S13 L4 stopping yourself strikes at the next switchpoint, not before', () =>
-  virtual(function* () {
+describe('S13 stopping yourself', () => {
+  test('strikes at the next switchpoint, not before', function* () {
     const log: string[] = []
     const fiber = spin(function* () {
-      try {
-        Fiber.current.stop('by myself')
-        log.push(Fiber.current.phase)
-        yield* sleep(10)
-        log.push('not reached')
-      } finally {
-        log.push(Fiber.current.phase)
-        yield* sleep(5)
-        log.push('cleaned up')
-      }
+      const me = Fiber.current
+      me.stop('by myself')
+      log.push(me.phase)
+      yield* waits(() => {
+        log.push(me.phase)
+        return sleep(5)
+      })
     })
     assert.equal(yield* fiber, 'by myself')
-    assert.deepEqual(log, ['requested', 'unwinding', 'cleaned up'])
-    assert.equal(now(), 5)
-  }))
+    assert.deepEqual([log, now()], [['requested', 'unwinding'], 5])
+  })
 
-test('S13 waiting for your own stop is that switchpoint', () =>
-  virtual(function* () {
-    const fiber = spin(function* () {
-      yield* Fiber.current.stop('seen through')
-      assert.fail('not reached')
-    })
-    assert.equal(yield* fiber, 'seen through')
-  }))
-
-test('S13 a fiber that stops itself and ends before any switchpoint keeps its result', () =>
-  virtual(function* () {
-    const fiber = spin(function* () {
+  test('a fiber that ends before any switchpoint keeps its result', function* () {
+    const fiber = spin(() => {
       Fiber.current.stop('too late')
       return 'result'
     })
     assert.deepEqual(yield* fiber.join(), { type: 'value', value: 'result' })
-  }))
+  })
 
-test('S13 killing yourself: the next wait does not begin, synchronous cleanup runs', () =>
-  virtual(function* () {
+  test('killing yourself: the next wait does not begin, cannot be caught, and synchronous cleanup runs', function* () {
     const log: string[] = []
     const fiber = spin(function* () {
       try {
@@ -251,324 +207,88 @@ test('S13 killing yourself: the next wait does not begin, synchronous cleanup ru
       }
     })
     assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: undefined })
-    assert.deepEqual(log, ['still here', 'cleaned up'])
-    assert.equal(now(), 0)
-  }))
-
-test('S13 main can stop itself', async () => {
-  const log: string[] = []
-  const result = await virtual(function* () {
-    spin(function* () {
-      try {
-        yield* sleep()
-      } finally {
-        log.push('child cleaned up')
-      }
-    })
-    yield* sleep(1)
-    Fiber.current.stop('the end')
-    yield* sleep()
-    return 'not reached'
+    assert.deepEqual([log, now()], [['still here', 'cleaned up'], 0])
   })
-  assert.equal(result, 'the end')
-  assert.deepEqual(log, ['child cleaned up'])
-})
 
-test('S13 a fiber stopped by its own child, which it then awaits, ends in order', () =>
-  virtual(function* () {
-    const parent = spin(function* parent() {
+  test('main can stop itself', async () => {
+    const log: string[] = []
+    const result = await virtual(function* () {
+      spin(waits, () => log.push('child cleaned up'))
+      yield* sleep(1)
+      yield* Fiber.current.stop('the end')
+    })
+    assert.deepEqual([result, log], ['the end', ['child cleaned up']])
+  })
+
+  test('a fiber stopped by its own child, which it then awaits, ends in order', function* () {
+    const parent = spin(() => {
       const self = Fiber.current
-      const child = spin(function* () {
-        yield* self.stop('by my child')
-      })
-      yield* child
+      return spin(() => self.stop('by my child'))
     })
     assert.deepEqual(yield* parent.join(), { type: 'stopped', value: 'by my child' })
-  }))
+  })
+})
 
-test('S14 a reason travels with the stop, to every descendant', () =>
-  virtual(function* () {
+describe('S14 a reason always travels', () => {
+  test('with the stop, to every descendant, and to those who await them', function* () {
     const reason = { why: 'maintenance' }
     const seen: unknown[] = []
     const fibers: Fiber[] = []
-    function* level(depth: number): Generator<any, void, any> {
+    function* level(depth: number): Routine<void> {
       if (depth > 0) fibers.push(spin(level, depth - 1))
-      try {
-        yield* sleep()
-      } catch (error) {
-        seen.push((error as Stop).reason)
-        throw error
-      }
+      const stop = yield* thrownBy(sleep())
+      seen.push(stop.reason)
+      throw stop
     }
-    const top = spin(level, 3)
-    yield* sleep(1)
+    const top = yield* started(() => level(3))
     assert.equal(top.stopReason, undefined)
-    top.stop('value', { reason })
+    top.stop(undefined, { reason })
     assert.equal(top.stopReason, reason)
-    yield* top.join()
-    assert.deepEqual(seen, [reason, reason, reason, reason])
-    for (const fiber of fibers) assert.equal(fiber.stopReason, reason)
-  }))
+    const error = yield* thrownBy(top)
+    assert.ok(error instanceof FiberStopped)
+    for (const told of [error.cause, ...seen, ...fibers.map(({ stopReason }) => stopReason)])
+      assert.equal(told, reason)
+    assert.deepEqual([seen.length, fibers.length], [4, 3])
+  })
 
-test('S14 there is always a reason, given or not', () =>
-  virtual(function* () {
-    const reasonOf = function* (act: (fiber: Fiber) => unknown) {
-      const fiber = spin(() => sleep())
+  for (const [what, act, reason] of [
+    ['stop', (fiber) => fiber.stop(), 'stopped by main'],
+    ['kill', (fiber) => fiber.kill(), 'killed'],
+    ['the end of its parent', (fiber) => fiber.parent?.schedule(), 'main > parent ended'],
+  ] as [string, (fiber: Fiber) => unknown, string][]) {
+    test(`without one, the reason of ${what} is a sentence`, function* () {
+      let child!: Fiber
+      const parent = spin('parent', function* () {
+        child = spin(() => sleep())
+        yield* suspend()
+      })
       yield* sleep(1)
-      act(fiber)
-      yield* fiber.join()
-      return fiber.stopReason
-    }
-    assert.match(String(yield* reasonOf((fiber) => fiber.stop())), /main/)
-    assert.match(String(yield* reasonOf((fiber) => fiber.kill())), /kill/)
-    let child: Fiber | undefined
-    yield* spin('parent', function* () {
-      child = spin(() => sleep())
-      yield* sleep(1)
+      act(child)
+      yield* child.join()
+      assert.equal(child.stopReason, reason)
+      yield* parent.stop()
     })
-    assert.match(String(child?.stopReason), /parent/)
+  }
+
+  test('the stop of a time limit has one too', function* () {
     yield* moveOnAfter(1, function* () {
-      try {
-        yield* sleep()
-      } catch (error) {
-        assert.match(String((error as Stop).reason), /moveOnAfter/)
-        throw error
-      }
+      const stop = yield* thrownBy(sleep())
+      assert.ok(isStop(stop))
+      assert.match(String(stop.reason), /moveOnAfter/)
     })
-  }))
+  })
 
-test('S14 in debug mode a stop remembers who called it', () =>
-  virtual(function* () {
-    const caught: unknown[] = []
-    const fiber = spin(function* () {
-      try {
-        yield* sleep()
-      } catch (error) {
-        caught.push(error)
-        throw error
-      }
+  test('in debug mode a stop remembers the line that called it, and the report of a forced fiber shows it', function* () {
+    let stop: any
+    const fiber = yield* started(function* () {
+      stop = yield* thrownBy(sleep())
+      yield* sleep()
     })
-    yield* sleep(1)
     setDebug(true)
-    try {
-      fiber.stop()
-    } finally {
-      setDebug(false)
-    }
-    yield* fiber.join()
-    assert.match(String((caught[0] as any).site), /ending\.test/)
-  }))
-
-test('S67 raise and cancel on an unstarted fiber fail it without running a line', () =>
-  virtual(function* () {
-    for (const verb of ['raise', 'cancel'] as const) {
-      let ran = false
-      const fiber = spin({ link: false }, function* () {
-        ran = true
-      })
-      const outcome = yield* fiber[verb]('before it began')
-      assert.ok(outcome.type === 'error')
-      assert.equal((outcome.error as Error).message, 'before it began')
-      assert.equal(ran, false)
-    }
-  }))
-
-test('S67 L2 the parent hears of a child that failed before it began', () =>
-  virtual(function* () {
-    const child = spin(() => sleep(1))
-    child.raise('early')
-    try {
-      yield* sleep(10)
-      assert.fail('not reached')
-    } catch (error) {
-      assert.equal((error as Error).message, 'early')
-    }
-    try {
-      yield* child
-      assert.fail('not reached')
-    } catch (error) {
-      assert.equal((error as Error).message, 'early')
-    }
-  }))
-
-test('S67 S26 raised and stopped before it began: the error strikes first', () =>
-  virtual(function* () {
-    const fiber = spin({ link: false }, () => 1)
-    fiber.raise('error')
-    fiber.stop('stopped')
-    const outcome = yield* fiber.join()
-    assert.equal(outcome.type, 'error')
-  }))
-
-test('S67 on a fiber that is not live raise and cancel are refused and traced', () =>
-  virtual(function* () {
-    const dropped: string[] = []
-    const untap = tap((event, fiber, detail) => {
-      if (event === 'dropped') dropped.push(`${fiber.name}: ${(detail as Error).message}`)
-    })
-    const fiber = spin('fiber', function* () {
-      spin('child', function* () {
-        try {
-          yield* sleep()
-        } finally {
-          yield* sleep(10)
-        }
-      })
-      try {
-        yield* sleep()
-      } finally {
-        yield* sleep(10)
-      }
-    })
-    yield* sleep(1)
-    fiber.stop('v')
-    fiber.raise('requested')
-    yield* sleep(5)
-    assert.equal(fiber.phase, 'unwinding')
-    fiber.cancel('unwinding')
-    yield* sleep(10)
-    assert.equal(fiber.phase, 'closing')
-    fiber.raise('closing')
-    assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: 'v' })
-    fiber.raise('dead')
-    untap()
-    assert.deepEqual(dropped, ['fiber: requested', 'fiber: unwinding', 'fiber: closing', 'fiber: dead'])
-  }))
-
-test('S34 two things in one turn: a fiber that has its answer receives it before the stop strikes', () =>
-  virtual(function* () {
-    const log: unknown[] = []
-    const fiber = spin(function* () {
-      log.push(yield* suspend())
-      yield* sleep(1)
-      log.push('not reached')
-    })
-    yield* sleep(1)
-    assert.equal(fiber.schedule('answer'), true)
     fiber.stop()
+    setDebug(false)
     yield* fiber.join()
-    assert.deepEqual(log, ['answer'])
-  }))
-
-test('S34 two things in one turn: after the stop an answer comes too late', () =>
-  virtual(function* () {
-    const log: unknown[] = []
-    const fiber = spin(function* () {
-      log.push(yield* suspend())
-    })
-    yield* sleep(1)
-    fiber.stop('v')
-    assert.equal(fiber.schedule('answer'), false)
-    assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: 'v' })
-    assert.deepEqual(log, [])
-  }))
-
-test('S34 a fiber that ends with the answer it already had is not stopped', () =>
-  virtual(function* () {
-    const fiber = spin(() => suspend<string>())
-    yield* sleep(1)
-    fiber.schedule('answer')
-    fiber.stop('stopped')
-    assert.deepEqual(yield* fiber.join(), { type: 'value', value: 'answer' })
-  }))
-
-test('S34 kill while runnable: the value that came before is delivered, the next wait does not begin', () =>
-  virtual(function* () {
-    const log: unknown[] = []
-    const fiber = spin(function* () {
-      try {
-        log.push(yield* receive())
-        yield* sleep(10)
-        log.push('not reached')
-      } finally {
-        log.push('cleaned up')
-      }
-    })
-    yield* sleep(1)
-    fiber.send('message')
-    fiber.kill()
-    assert.equal(fiber.phase, 'forced')
-    yield* fiber.join()
-    assert.deepEqual(log, ['message', 'cleaned up'])
-    assert.equal(now(), 1)
-  }))
-
-test('S26 S34 raise and stop in one turn: the error strikes first, then the stop', () =>
-  virtual(function* () {
-    const log: unknown[] = []
-    const fiber = spin(function* () {
-      for (;;) {
-        try {
-          yield* sleep()
-        } catch (error) {
-          if (isStop(error)) {
-            log.push('stop')
-            throw error
-          }
-          log.push((error as Error).message)
-        }
-      }
-    })
-    yield* sleep(1)
-    fiber.raise('first')
-    fiber.raise('second')
-    fiber.stop('v')
-    assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: 'v' })
-    assert.deepEqual(log, ['first', 'second', 'stop'])
-  }))
-
-test('L3 L6 stop ends a wait: finally blocks run and await gives the value', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const fiber = spin(function* () {
-      try {
-        yield* receive()
-      } finally {
-        log.push('cleaned up')
-      }
-    })
-    yield* sleep(1)
-    fiber.stop('value')
-    assert.equal(yield* fiber, 'value')
-    assert.deepEqual(log, ['cleaned up'])
-    const plain = spin(() => sleep())
-    yield* sleep(1)
-    plain.terminate()
-    try {
-      yield* plain
-      assert.fail('not reached')
-    } catch (error) {
-      assert.ok(error instanceof FiberStopped)
-      assert.match(error.message, /join\(\)/)
-    }
-  }))
-
-test('L29 stopping a hundred thousand fibers that never ran is no trouble, and one turn frees them all', () =>
-  virtual(function* () {
-    let ran = 0
-    for (let i = 0; i < 100_000; i++) {
-      spin(() => {
-        ran++
-      }).stop()
-    }
-    yield* Fiber.current.joinChildren()
-    assert.equal(ran, 0)
-    assert.deepEqual(Fiber.current.children, [])
-    assert.equal((Fiber.current as any).runtime.stats().fibers, 1)
-  }))
-
-test('S13 S20 a fiber that stops itself inside a shield goes on to its end', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const fiber = spin(function* () {
-      yield* shield(function* () {
-        Fiber.current.stop('v')
-        yield* sleep(10)
-        log.push('shielded work done')
-      })
-      yield* sleep(10)
-      log.push('not reached')
-    })
-    assert.equal(yield* fiber, 'v')
-    assert.deepEqual(log, ['shielded work done'])
-  }))
+    assert.match(stop.site, /ending\.test/)
+    assert.match(reports().join(), /It was stopped here:\n.*ending\.test/)
+  })
+})

@@ -1,153 +1,147 @@
 // S01-S07: the tree, how a fiber begins, and what its end means for its children.
 
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-import { BadArgument, BadState, Fiber, receive, run, scope, sleep, snooze, spin, tap } from 'polyphony'
-import { virtual } from 'polyphony/testing'
+import { createContext, runInContext } from 'node:vm'
+import {
+  after,
+  assert,
+  BadArgument,
+  BadState,
+  cancelAfter,
+  describe,
+  ensure,
+  every,
+  Fiber,
+  failAfter,
+  main,
+  mock,
+  moveOnAfter,
+  now,
+  type Op,
+  type Routine,
+  receive,
+  receiveAllPending,
+  run,
+  scope,
+  shield,
+  sleep,
+  snooze,
+  spin,
+  spinLoop,
+  started,
+  tap,
+  test,
+  throttledLoop,
+  thrownBy,
+  turn,
+  waits,
+} from '../prelude.js'
 
-/** The virtual clock. */
-const now = (): number => (Fiber.current as any).runtime.now()
+const anything = (x: unknown): any => x
 
-test('S01 every fiber but the root has one parent', () =>
-  virtual(function* () {
+describe('S01 tree', () => {
+  test('every fiber but a root has one parent', function* () {
     const main = Fiber.current
-    assert.equal(main.parent, null)
-    let grandchild: Fiber | undefined
-    const child = spin(function* () {
-      grandchild = spin(() => sleep(10))
-      yield* grandchild
-    })
-    yield* child
-    assert.equal(child.parent, main)
-    assert.equal(grandchild?.parent, child)
-  }))
+    const child = spin(() => spin(() => [Fiber.current, Fiber.current.parent]))
+    const [grandchild, itsParent] = yield* child
+    assert.deepEqual([main.parent, child.parent], [null, main])
+    assert.equal(itsParent, child)
+    assert.notEqual(grandchild, child)
+  })
 
-test('S01 a fiber is dead only when its body has ended and all its children are dead', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const parent = spin(function* parent() {
-      spin(function* child() {
-        try {
-          yield* sleep()
-        } finally {
-          yield* sleep(50)
-          log.push('child is done')
-        }
-      })
+  test('a fiber is dead only when its body has ended and all its children are dead', function* () {
+    const parent = yield* started(function* () {
+      spin(waits, () => sleep(50))
       yield* sleep(1)
-      log.push('body is over')
       return 42
     })
-    yield* sleep(10)
-    assert.deepEqual(log, ['body is over'])
-    assert.equal(parent.phase, 'closing')
-    assert.notEqual(parent.state, 'dead')
-    assert.equal(parent.outcome, undefined)
+    yield* sleep(9)
+    assert.deepEqual([parent.phase, parent.state, parent.outcome], ['closing', 'waiting', undefined])
     assert.equal(yield* parent, 42)
-    assert.equal(now(), 51)
-    assert.deepEqual(log, ['body is over', 'child is done'])
-    assert.equal(parent.state, 'dead')
-  }))
+    assert.deepEqual([parent.phase, parent.state, now()], ['dead', 'dead', 51])
+  })
 
-test('S01 children die before their parents, however deep the tree', () =>
-  virtual(function* () {
+  test('children die before their parents, however deep the tree', function* () {
     const deaths: string[] = []
-    const untap = tap((event, fiber) => {
-      if (event === 'end') deaths.push(fiber.name)
-    })
-    function* level(depth: number): Generator<any, void, any> {
+    function* level(depth: number): Routine<void> {
       if (depth > 0) spin(`level ${depth}`, level, depth - 1)
       yield* sleep()
     }
     const top = spin('level 5', level, 4)
     yield* sleep(1)
+    const untap = tap((event, fiber) => event === 'end' && deaths.push(fiber.name))
     yield* top.stop()
     untap()
     assert.deepEqual(deaths, ['level 1', 'level 2', 'level 3', 'level 4', 'level 5'])
-  }))
+  })
 
-test('S02 when a parent ends its children are stopped, then awaited', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const parent = spin(function* () {
-      spin(function* forever() {
-        try {
-          for (;;) yield* sleep(10)
-        } finally {
-          log.push('stopped')
-          yield* sleep(5)
-          log.push('cleaned up')
-        }
-      })
-      yield* sleep(25)
-      log.push('parent ends')
-      return 'its value'
+  test('a fiber whose last child is taken away by a tap listener as it ends dies once', function* () {
+    const parent = spin(() => {
+      Fiber.current.raise('too late') // the body ends before it strikes: dropped, and told to taps (S26)
+      spin(() => sleep(5))
     })
-    assert.equal(yield* parent, 'its value')
-    assert.deepEqual(log, ['parent ends', 'stopped', 'cleaned up'])
-    assert.equal(now(), 30)
-  }))
+    const untap = tap((event, fiber) => {
+      if (event === 'dropped' && fiber === parent) for (const child of parent.children) child.detach()
+    })
+    yield* parent.join()
+    untap()
+    yield* Fiber.current.joinChildren()
+  }) // one that died twice would leave -1 fibers
+})
 
-test('S02 a child that never had a turn is stopped with its parent, and runs no line', () =>
-  virtual(function* () {
-    let ran = false
-    yield* spin(() => {
-      spin(() => {
-        ran = true
+describe('S02 when a body ends, its children are stopped and waited for', () => {
+  for (const [how, end] of [
+    ['returns', () => 'its value'],
+    ['fails', () => failAfter(0, new Error('its error'))],
+  ] as [string, () => any][]) {
+    test(`a body that ${how}: its children are stopped, then awaited, then it has its outcome`, function* () {
+      const log: string[] = []
+      const parent = spin({ link: false }, function* () {
+        spin(function* () {
+          yield* waits(() => log.push(`stopped at ${now()}`))
+        })
+        spin(waits, () => sleep(5))
+        yield* sleep(25)
+        return yield* scope(end)
       })
+      const outcome: any = yield* parent.join()
+      assert.equal(outcome.value ?? outcome.error.message, `its ${outcome.type}`)
+      assert.deepEqual([log, now()], [['stopped at 25'], 30])
+    })
+  }
+
+  test('a child that never had a turn is stopped with its parent, and runs no line', function* () {
+    yield* spin(() => {
+      spin(() => assert.fail('it ran'))
     })
     yield* sleep(1)
-    assert.equal(ran, false)
-  }))
+  })
 
-test('S02 a parent that fails stops its children too, and then fails', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const parent = spin({ link: false }, function* () {
-      spin(function* () {
-        try {
-          yield* sleep()
-        } finally {
-          log.push('child stopped')
-        }
-      })
-      yield* sleep(1)
-      throw new Error('parent failed')
+  test('scope and joinChildren wait for children instead; joinChildren tells their outcomes, oldest first', function* () {
+    const error = new Error('no')
+    yield* scope(() => {
+      spin(() => sleep(20))
+      spin(() => sleep(10))
     })
-    const outcome = yield* parent.join()
-    assert.equal(outcome.type === 'error' && (outcome.error as Error).message, 'parent failed')
-    assert.deepEqual(log, ['child stopped'])
-  }))
+    assert.equal(now(), 20)
+    spin(function* () {
+      yield* sleep(10)
+      return 1
+    })
+    spin(failAfter, 5, error)
+    spin(() => sleep()).stop('v')
+    assert.deepEqual(yield* Fiber.current.joinChildren(), [
+      { type: 'value', value: 1 },
+      { type: 'error', error },
+      { type: 'stopped', value: 'v' },
+    ])
+    yield* sleep(1) // the error does not strike as well
+  })
+})
 
-test('S02 scope and joinChildren are the forms that wait for children instead', () =>
-  virtual(function* () {
+describe('S03 order of the end', () => {
+  test('the body goes first: its finally may still use its children', function* () {
     const log: string[] = []
-    const work = function* (name: string, ms: number) {
-      yield* sleep(ms)
-      log.push(name)
-      return name
-    }
-    yield* scope(function* () {
-      spin(work, 'slow', 20)
-      spin(work, 'fast', 10)
-    })
-    assert.deepEqual(log, ['fast', 'slow'])
-    yield* spin(function* () {
-      spin(work, 'first', 2)
-      spin(work, 'second', 1)
-      assert.deepEqual(yield* Fiber.current.joinChildren(), [
-        { type: 'value', value: 'first' },
-        { type: 'value', value: 'second' },
-      ])
-    })
-  }))
-
-test('S03 the body goes first: its finally may still use its children', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const parent = spin(function* () {
+    const parent = yield* started(function* () {
       const writer = spin(function* () {
         try {
           for (;;) log.push(`wrote ${yield* receive()}`)
@@ -155,387 +149,461 @@ test('S03 the body goes first: its finally may still use its children', () =>
           log.push('writer stopped')
         }
       })
-      try {
-        yield* sleep()
-      } finally {
+      yield* waits(function* () {
         writer.send('goodbye')
         yield* sleep(10)
-      }
+      })
     })
-    yield* sleep(5)
     yield* parent.stop()
     assert.deepEqual(log, ['wrote goodbye', 'writer stopped'])
-  }))
+  })
 
-test('S03 children are asked to stop newest first', () =>
-  virtual(function* () {
+  test('children are asked to stop newest first', function* () {
     const asked: string[] = []
-    const parent = spin('parent', function* () {
+    const parent = spin(function* () {
       for (const name of ['oldest', 'middle', 'newest']) spin(name, () => sleep())
       yield* sleep(1)
     })
-    const untap = tap((event, fiber) => {
-      if (event === 'stop') asked.push(fiber.name)
-    })
+    const untap = tap((event, fiber) => event === 'stop' && asked.push(fiber.name))
     yield* parent
     untap()
     assert.deepEqual(asked, ['newest', 'middle', 'oldest'])
-  }))
+  })
 
-test('S03 children clean up concurrently', () =>
-  virtual(function* () {
-    const parent = spin(function* () {
-      for (let i = 0; i < 5; i++) {
-        spin(function* () {
-          try {
-            yield* sleep()
-          } finally {
-            yield* sleep(100)
-          }
-        })
-      }
+  for (const [what, cleanup, ms] of [
+    ['clean up side by side', () => sleep(100), 100],
+    ['share one deadline, not the sum', () => sleep(), 1000],
+  ] as const) {
+    test(`children ${what}`, function* () {
+      yield* spin({ grace: 1000 }, () => {
+        for (let i = 0; i < 5; i++) spin(waits, cleanup)
+        return sleep(1)
+      })
+      assert.equal(now(), 1 + ms)
+    })
+  }
+
+  test('a listener that moves a sibling while children are stopped harms no other fiber', function* () {
+    const other = spin(() => sleep(100))
+    yield* spin(function* () {
+      const moved = spin(() => sleep(50))
+      spin(function* () {
+        Fiber.current.signal.addEventListener('abort', () => moved.detach())
+        yield* sleep()
+      })
       yield* sleep(1)
     })
-    yield* parent
-    assert.equal(now(), 101)
-  }))
+    assert.deepEqual(
+      (yield* Fiber.current.joinChildren()).map(({ type }) => type),
+      ['value', 'value'],
+    )
+    assert.equal(other.outcome?.type, 'value')
+  })
+})
 
-test('S03 children share one deadline: one grace period, not the sum', () =>
-  virtual(function* () {
-    const parent = spin({ grace: 1000 }, function* () {
-      for (let i = 0; i < 5; i++) {
-        spin(function* () {
-          try {
-            yield* sleep()
-          } finally {
-            yield* sleep()
-          }
-        })
-      }
-      yield* sleep(1)
-    })
-    yield* parent.join()
-    assert.equal(now(), 1001)
-  }))
+describe('S04 a finished child is forgotten at once', () => {
+  const collect = (globalThis as unknown as { gc(): void }).gc
 
-test('S04 a finished child is forgotten by its parent at once, its handle is not', () =>
-  virtual(function* () {
+  test('by its parent; its handle keeps the result', function* () {
     const child = spin(() => 'kept by the handle')
     assert.deepEqual(Fiber.current.children, [child])
     yield* child.join()
     assert.deepEqual(Fiber.current.children, [])
-    assert.equal(yield* child, 'kept by the handle')
     assert.deepEqual(child.outcome, { type: 'value', value: 'kept by the handle' })
-  }))
+  })
 
-test('S04 a million spins leave the heap flat', async () => {
-  setFlagsFromString('--expose-gc')
-  const gc = runInNewContext('gc') as () => void
-  await run(function* () {
-    const rounds = function* (n: number) {
-      for (let i = 0; i < n; i++) {
-        spin(snooze)
-        if (i % 1000 === 999) yield* Fiber.current.joinChildren()
+  test('a hundred thousand spins leave the heap flat', async () => {
+    await run(function* () {
+      const rounds = function* (n: number) {
+        for (; n > 0; n--) {
+          for (let i = 0; i < 1000; i++) spin(snooze)
+          yield* Fiber.current.joinChildren()
+        }
       }
+      yield* rounds(10)
+      collect()
+      const before = process.memoryUsage().heapUsed
+      yield* rounds(100)
+      collect()
+      const grown = process.memoryUsage().heapUsed - before
+      assert.ok(grown < 2_000_000, `the heap grew by ${grown} bytes`)
+    })
+  })
+
+  test('by its siblings, also if their handles are kept', async () => {
+    await run(function* () {
+      const trio = () =>
+        [receive, receive, receive].map((body) => spin(() => body())) as [Fiber, Fiber, Fiber]
+      const make = function* (first: 0 | 2) {
+        const fibers = trio()
+        yield* turn()
+        fibers[first].send('end first')
+        yield* turn()
+        fibers[1].send('end next')
+        yield* turn()
+        return [fibers[first], new WeakRef(fibers[1])] as const
+      }
+      const kept = [yield* make(0), yield* make(2)]
+      yield* turn()
+      collect()
+      assert.deepEqual(
+        kept.map(([, sibling]) => sibling.deref()),
+        [undefined, undefined],
+      )
+    })
+  })
+
+  test('with its message, its error and the reason of its stop, also if it was monitored', async () => {
+    const refs: WeakRef<object>[] = []
+    const keep = <T extends object>(thing: T): T => {
+      refs.push(new WeakRef(thing))
+      return thing
     }
-    yield* rounds(10_000)
-    gc()
-    const before = process.memoryUsage().heapUsed
-    yield* rounds(1_000_000)
-    gc()
-    const grown = process.memoryUsage().heapUsed - before
-    assert.ok(grown < 2_000_000, `the heap grew by ${grown} bytes`)
+    await run(function* () {
+      const make = function* () {
+        const reader = spin(() => receive())
+        const struck = keep(spin(() => thrownBy(sleep())))
+        const stopped = keep(spin(() => sleep()))
+        for (const child of [reader, struck, stopped]) child.monitor()
+        yield* turn()
+        reader.send(keep({}))
+        struck.raise(keep(new Error('struck')))
+        stopped.stop(keep({}), { reason: keep({}) })
+        yield* turn()
+        receiveAllPending()
+      }
+      yield* make()
+      for (let i = 0; i < 5; i++) {
+        yield* turn()
+        collect()
+      }
+      assert.equal(refs.filter((ref) => ref.deref() !== undefined).length, 0)
+    })
   })
 })
 
-test('S05 spin returns the handle at once, and the body runs at a later turn', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const child = spin(
-      'child',
-      function* (a: number, b: number) {
-        log.push(`ran with ${a} and ${b}`)
-        return a + b
-      },
-      1,
-      2,
-    )
-    assert.ok(child instanceof Fiber)
-    assert.equal(child.name, 'child')
-    assert.equal(child.state, 'runnable')
-    log.push('spun')
-    assert.equal(yield* child, 3)
-    assert.deepEqual(log, ['spun', 'ran with 1 and 2'])
-  }))
-
-test('S05 the body is called at its first turn: default parameters and plain functions do not run in spin', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const noteDefault = () => {
-      log.push('default parameter')
-      return 'x'
+describe('S05 start', () => {
+  function* plain() {
+    yield* sleep(1)
+    return 'ran'
+  }
+  /** Something from another realm. */
+  const foreign = (source: string): (() => Op<unknown>) =>
+    runInContext(`(${source})`, createContext({ sleep }))
+  /** A fresh generator function that something is done to. */
+  const altered = (alter: (body: any) => void): (() => Op<string>) => {
+    const body = function* () {
+      return yield* plain()
     }
-    const generator = spin(function* (x: string = noteDefault()) {
-      return x
-    })
-    const plain = spin(() => log.push('plain function'))
+    alter(body)
+    return body
+  }
+
+  test('spin returns the handle at once; the body is called at a later turn, with its arguments', function* () {
+    const log: string[] = []
+    const sum = function* (a: number, b = log.push('default parameter')) {
+      log.push('body')
+      return a + b
+    }
+    const child = spin('child', sum, 1)
     const thrower = spin({ link: false }, () => {
       throw new Error('from the first turn')
     })
-    assert.deepEqual(log, [])
-    yield* Fiber.await(generator, plain)
-    assert.deepEqual(log.toSorted(), ['default parameter', 'plain function'])
-    const outcome = yield* thrower.join()
-    assert.equal(outcome.type, 'error')
-  }))
-
-test('S05 a fiber stopped before it starts never runs one line', () =>
-  virtual(function* () {
-    let ran = false
-    const body = function* () {
-      ran = true
-      try {
-        yield* sleep(1)
-      } finally {
-        ran = true
-      }
+    assert.ok(child instanceof Fiber)
+    assert.deepEqual([child.name, child.state, log], ['child', 'runnable', []])
+    assert.equal(yield* child, 2)
+    assert.deepEqual(log, ['default parameter', 'body'])
+    assert.equal((yield* thrower.join()).type, 'error')
+    const echo = (...args: number[]) => args
+    for (const args of [[], [1], [1, 2], [1, 2, 3], [1, 2, 3, 4]]) {
+      assert.deepEqual(yield* spin(echo, ...args), args)
+      assert.deepEqual(yield* spin({}, echo, ...args), args)
     }
-    const stopped = spin(body)
-    const killed = spin(body)
+  })
+
+  test('a fiber stopped before it starts never runs one line', function* () {
+    const body = () => assert.fail('it ran')
+    const [stopped, killed] = [spin(body), spin(body)]
     stopped.stop('never ran')
     killed.kill()
     assert.deepEqual(yield* stopped.join(), { type: 'stopped', value: 'never ran' })
     assert.deepEqual(yield* killed.join(), { type: 'stopped', value: undefined })
-    assert.equal(yield* stopped, 'never ran')
-    yield* sleep(10)
-    assert.equal(ran, false)
-  }))
+    for (let i = 0; i < 10_000; i++) spin(body).stop()
+    yield* Fiber.current.joinChildren()
+  })
 
-test('S05 what the function object tells is thrown at the call', () =>
-  virtual(function* () {
-    const loose = spin as (body: unknown) => Fiber
-    const before = Fiber.current.children.length
-    assert.throws(() => loose(42), BadArgument)
-    assert.throws(() => loose(undefined), BadArgument)
-    assert.throws(() => loose(async () => {}), BadArgument)
-    assert.throws(() => loose(async function* () {}), BadArgument)
-    assert.equal(Fiber.current.children.length, before)
-  }))
-
-test('S05 a wrong return value fails the fiber at its first turn', () =>
-  virtual(function* () {
-    const loose = spin as (options: object, body: unknown) => Fiber
-    const fiber = loose({ link: false }, () => Promise.resolve(1))
-    const outcome = yield* fiber.join()
-    assert.ok(outcome.type === 'error' && outcome.error instanceof BadArgument)
-    assert.match(outcome.error.message, /until/)
-  }))
-
-test('S06 cleanup may spin; the child is stopped when the cleanup is over', () =>
-  virtual(function* () {
-    const log: string[] = []
-    const parent = spin(function* () {
-      try {
-        yield* sleep()
-      } finally {
-        const helper = spin(function* () {
-          yield* sleep(10)
-          return 'helped'
-        })
-        spin(function* () {
-          try {
-            yield* sleep()
-          } finally {
-            log.push('the other was stopped')
-          }
-        })
-        log.push(yield* helper)
+  const takers: [string, (body: any) => unknown][] = [
+    ['spin', (body) => spin('name', body)],
+    ['spin', (body) => spin({ name: 'name' }, body)],
+    ['scope', scope],
+    ['shield', shield],
+    ['moveOnAfter', (body) => moveOnAfter(1, body)],
+    ['cancelAfter', (body) => cancelAfter(1, body)],
+    ['ensure', (body) => ensure(body, () => {})],
+    ['ensure', (body) => ensure(() => {}, body)],
+    ['new Fiber', (body) => new Fiber(body)],
+    ['after', (body) => after(1, body)],
+    ['every', (body) => every(1, body)],
+    ['spinLoop', spinLoop],
+    ['throttledLoop', (body) => throttledLoop(1, body)],
+    ['run', run],
+    ['main', main],
+  ]
+  const notBodies: [unknown, RegExp][] = [
+    ...[undefined, null, 5, {}, [], Promise.resolve()].map((it): [unknown, RegExp] => [it, /needs a func/]),
+    [sleep(1), /was given sleep\(1\) itself.*\(\) => sleep\(1\)/],
+    [plain(), /what a function\* returned/],
+    [async function load() {}, /async function load.*until\(promise\)/],
+    [async function* stream() {}, /async function stream.*until\(promise\)/],
+    [async () => {}, /async function \(anonymous\)/],
+  ]
+  for (const [name, take] of takers) {
+    test(`${name} refuses at the call what is no body, and says what it needs`, function* () {
+      for (const [body, message] of notBodies) {
+        const whole = new RegExp(`^${name}\\(\\) .*${message.source}`)
+        assert.throws(() => take(body), { code: 'BAD_ARGUMENT', message: whole })
       }
+      assert.deepEqual(Fiber.current.children, [])
     })
-    yield* sleep(1)
+  }
+
+  test('spin refuses a wrong first argument, name or option at the call, and leaves no fiber behind', function* () {
+    const fiber = spin(() => sleep(5))
+    const calls: [RegExp, () => unknown][] = [
+      [/needs a function\*/, () => anything(spin)()],
+      [/needs a function\*/, () => spin('name', anything(undefined))],
+      [/needs a function\*/, () => spin(anything(null), plain)],
+      [/needs a function\*/, () => spin(anything(5), plain)],
+      [/needs a function\*/, () => spin(anything([]), plain)],
+      [/sleep\(1\) itself/, () => spin(anything(sleep(1)), plain)],
+      [/spin\(\) needs a name/, () => spin({ name: anything(5) }, plain)],
+      [/spin\(\) needs a name/, () => spin('', plain)],
+      [/run\(\) needs a name/, () => run(plain, { name: anything(5) })],
+      [/grace of spin\(\)/, () => spin({ grace: -1 }, plain)],
+      [/grace of run\(\)/, () => run(plain, { grace: -1 })],
+      [/AbortSignal/, () => spin({ signal: anything({}) }, plain)],
+      [/run\(\) needs an AbortSignal/, () => run(plain, { signal: anything(5) })],
+      [/true or false as context/, () => spin({ context: anything(5) }, plain)],
+      [/true or false as context/, () => run(plain, { context: anything(5) })],
+      [/"grce"/, () => spin(anything({ grce: 1 }), plain)],
+      [/"timeout"/, () => run(() => {}, anything({ timeout: 1 }))],
+      [/"grce"/, () => fiber.stop(undefined, anything({ grce: 1 }))],
+      [/"grce"/, () => fiber.terminate(anything({ grce: 1 }))],
+      [/"keepmailbox"/, () => fiber.restartWith(anything({ keepmailbox: true }))],
+      [/"grce"/, () => Fiber.current.stopChildren(anything({ grce: 1 }))],
+    ]
+    for (const [message, call] of calls) assert.throws(call, { code: 'BAD_ARGUMENT', message }, String(call))
+    assert.deepEqual([Fiber.current.children, fiber.phase], [[fiber], 'live'])
+    yield* fiber
+  })
+
+  test('a body that returns a promise fails its fiber, and the sentence names until', function* () {
+    const returns = anything(function load() {
+      return Promise.reject(new Error('nobody minds'))
+    })
+    const bodies: [string, () => unknown][] = [
+      ['load', returns],
+      ['load', () => scope(returns)],
+      ['load', () => moveOnAfter(5, returns)],
+      ['body', foreign('async function () {}')],
+      ['plain', mock.fn(plain as () => any, () => Promise.resolve())],
+    ]
+    for (const [name, body] of bodies) {
+      const error = yield* thrownBy(spin({ link: false, name: 'culprit' }, body))
+      assert.ok(error instanceof BadArgument)
+      assert.match(error.message, new RegExp(`${name} in main > culprit returned a promise.*until`))
+    }
+  })
+
+  for (const [what, body] of Object.entries<() => Op<unknown>>({
+    'a bound generator function': plain.bind(null),
+    'a proxy of a generator function': new Proxy(plain, {}),
+    'a generator method': {
+      *method() {
+        return yield* plain()
+      },
+    }.method,
+    'a frozen generator function': Object.freeze(altered(() => {})),
+    'a generator function whose prototype property is null': altered((body) => (body.prototype = null)),
+    'a generator function whose prototype property was replaced': altered((body) => (body.prototype = {})),
+    'a generator function that inherits from Function': altered((body) =>
+      Object.setPrototypeOf(body, Function.prototype),
+    ),
+    'a generator function that inherits from nothing': altered((body) => Object.setPrototypeOf(body, null)),
+    'a generator function of another realm': foreign('function* () { yield* sleep(1); return "ran" }'),
+    'a mocked generator function that returns an op': mock.fn(plain, () => plain()),
+    'a plain function that returns an op': () => spin(plain),
+  })) {
+    test(`${what} runs wherever a body may stand`, function* () {
+      assert.equal(yield* spin(body), 'ran')
+      assert.equal(yield* moveOnAfter(1000, body), 'ran')
+      assert.equal(yield* ensure(body, body), 'ran')
+      assert.equal(yield* after(1, body), 'ran')
+      for (const verb of ['stop', 'kill'] as const) {
+        const fiber = spin(body)
+        yield* snooze()
+        assert.equal((yield* fiber[verb]()).type, 'stopped')
+      }
+      assert.equal((yield* thrownBy(cancelAfter(0, body))).name, 'Cancel')
+    })
+  }
+
+  test('what a body returns, if it is no op, is the result', function* () {
+    for (const thing of [42, null, 'word', [1, 2], new Map(), { next: 1 }, () => 5]) {
+      assert.equal(yield* spin(() => thing), thing)
+      assert.equal(yield* scope(() => thing), thing)
+    }
+    const mocked = anything(mock.fn(plain as () => unknown, () => 42))
+    assert.equal(yield* spin(mocked), 42)
+    assert.equal(yield* moveOnAfter(10, mocked), 42)
+    const error = new Error('do not look')
+    const shy = mock.fn(plain as () => unknown, () => new Proxy({}, { get: () => assert.fail(error) }))
+    assert.equal(yield* thrownBy(spin({ link: false }, shy)), error)
+  })
+
+  for (const [what, name] of [
+    ['is a symbol', { value: Symbol('name') }],
+    ['throws when it is read', { get: () => assert.fail('no name') }],
+  ] as const) {
+    test(`a body whose name ${what} runs as any other`, function* () {
+      const body = () => void spin(() => sleep()) // stopped when the body ends: the reason names the parent
+      const fiber = spin({ link: false }, Object.defineProperty(body, 'name', name))
+      assert.equal((yield* fiber.join()).type, 'value')
+    })
+  }
+})
+
+describe('S06 spinning while stopping', () => {
+  test('cleanup may spin; the child is stopped when the cleanup is over', function* () {
+    const log: unknown[] = []
+    const parent = yield* started(() =>
+      waits(function* () {
+        spin(waits, () => log.push('the other was stopped'))
+        log.push(yield* spin(() => after(10, () => 'helped')))
+      }),
+    )
     assert.deepEqual(yield* parent.stop('v'), { type: 'stopped', value: 'v' })
-    assert.deepEqual(log, ['helped', 'the other was stopped'])
-    assert.equal(now(), 11)
-  }))
+    assert.deepEqual([log, now()], [['helped', 'the other was stopped'], 11])
+  })
 
-test("S06 a child spun in cleanup inherits its parent's deadline", () =>
-  virtual(function* () {
-    const parent = spin({ grace: 100 }, function* () {
-      try {
-        yield* sleep()
-      } finally {
-        yield* sleep(40)
-        spin({ grace: 10_000 }, function* () {
-          try {
-            yield* sleep()
-          } finally {
-            yield* sleep()
-          }
-        })
-        yield* sleep(1) // lets it start
-      }
-    })
-    yield* sleep(1)
+  test("a child spun in cleanup inherits its parent's deadline", function* () {
+    const cleanup = function* () {
+      yield* sleep(40)
+      spin({ grace: 10_000 }, waits, () => sleep())
+      yield* sleep(1) // lets it start
+    }
+    const parent = yield* started(() => waits(cleanup), { grace: 100 })
     yield* parent.stop()
     assert.equal(now(), 101)
-  }))
+  })
 
-test('S06 in the forced phase spin throws', () =>
-  virtual(function* () {
-    const log: unknown[] = []
-    const parent = spin(function* () {
+  test('under a fiber that is forced, or over, spin throws', function* () {
+    const errors: any[] = []
+    const tries = () => {
       try {
-        yield* sleep()
-      } finally {
-        try {
-          spin(() => log.push('ran'))
-        } catch (error) {
-          log.push(error)
-        }
+        parent.spin(function late() {})
+      } catch (error) {
+        errors.push(error)
       }
-    })
+    }
+    const parent: Fiber = spin('parent', () => waits(tries))
     yield* sleep(1)
     yield* parent.kill()
-    assert.equal(log.length, 1)
-    assert.ok(log[0] instanceof BadState)
-  }))
+    tries()
+    assert.ok(errors.every((error) => error instanceof BadState))
+    assert.deepEqual(
+      errors.map(({ message }) => message.replace('late cannot be spun: its parent main > parent', '')),
+      [' is being forced to end', ' is over'],
+    )
+  })
+})
 
-test('S06 nobody can spin under a fiber that is over', () =>
-  virtual(function* () {
-    const child = spin(() => 1)
-    yield* child
-    assert.throws(() => child.spin(() => 2), BadState)
-  }))
-
-test('S07 attachTo moves a live fiber: it lives and dies with its new parent', () =>
-  virtual(function* () {
+describe('S07 attachTo and detach', () => {
+  test('an attached fiber lives and dies with its new parent', function* () {
     const log: string[] = []
     const host = spin('host', () => sleep(50))
-    const first = spin('first', function* () {
-      const child = spin('child', function* () {
-        try {
-          yield* sleep()
-        } finally {
-          log.push(`child stopped at ${now()}`)
-        }
-      })
+    yield* spin(function* () {
+      const child = spin(waits, () => log.push(`child stopped at ${now()}`))
+      spin(() => sleep()) // a sibling stays
       yield* sleep(1)
       assert.equal(child.attachTo(host), child)
-      assert.deepEqual(Fiber.current.children, [])
-      assert.equal(child.parent, host)
+      assert.deepEqual([Fiber.current.children.length, child.parent], [1, host])
     })
-    yield* first
     assert.deepEqual(log, [])
     yield* host
     assert.deepEqual(log, ['child stopped at 50'])
-  }))
+  })
 
-test('S07 detach gives a fiber to the root, so that it outlives its parent', () =>
-  virtual(function* () {
-    const log: string[] = []
-    yield* spin(function* parent() {
-      yield* spin(function* nested() {
-        spin(function* () {
-          yield* sleep(30)
-          log.push('outlived both')
-        }).detach()
-      })
-    })
-    assert.deepEqual(log, [])
-    assert.equal(Fiber.current.children.length, 1)
+  test('detach gives a fiber to the root, so that it outlives its parents', function* () {
+    yield* spin(() => spin(() => void spin('long', () => sleep(30)).detach()))
+    assert.deepEqual(
+      Fiber.current.children.map(({ name, parent }) => [name, parent?.name]),
+      [['long', 'main']],
+    )
+    assert.equal(Fiber.current.detach(), Fiber.current) // a root stays where it is
     yield* Fiber.current.joinChildren()
-    assert.deepEqual(log, ['outlived both'])
-  }))
+    assert.equal(now(), 30)
+  })
 
-test('S07 a fiber can detach itself, also while its parent is already waiting for it to end', () =>
-  virtual(function* () {
-    const parent = spin(function* () {
-      spin(function* () {
-        try {
-          yield* sleep()
-        } finally {
-          yield* sleep(10)
-          Fiber.current.detach()
-          yield* sleep(10)
-        }
-      })
+  test('a fiber can detach itself, also while its parent is already waiting for it to end', function* () {
+    const child = function* () {
+      yield* sleep(10)
+      Fiber.current.detach()
+      yield* sleep(10)
+    }
+    yield* spin(function* () {
+      spin(waits, child)
       yield* sleep(1)
     })
-    yield* parent
     assert.equal(now(), 11) // the parent was over once the child had left
     yield* Fiber.current.joinChildren()
     assert.equal(now(), 21)
-  }))
+  })
 
-test('S07 a fiber taken out of a scope is no longer waited for by it', () =>
-  virtual(function* () {
-    const long = yield* scope(function* () {
-      const long = spin(() => sleep(100))
+  test('a scope does not wait for a fiber that was taken out of it, also if it was the last', function* () {
+    yield* scope(() => {
       spin(() => sleep(10))
-      return long.detach()
+      spin(() => sleep(100)).detach()
     })
     assert.equal(now(), 10)
-    yield* long
+    spin(() => after(10, () => void last.detach()))
+    let last!: Fiber
+    yield* scope(() => void (last = spin(() => sleep())))
+    assert.equal(now(), 20)
+    yield* last.stop()
+    yield* Fiber.current.joinChildren()
     assert.equal(now(), 100)
-  }))
+  })
 
-test('S07 a scope whose last child is taken away ends', () =>
-  virtual(function* () {
-    let child: Fiber | undefined
-    spin(function* () {
-      yield* sleep(10)
-      child?.detach()
-    })
-    yield* scope(function* () {
-      child = spin(() => sleep(100))
-    })
-    assert.equal(now(), 10)
-    yield* (child as Fiber).stop()
-  }))
+  test('the error of an attached fiber goes to its new parent', function* () {
+    const host = spin(() => thrownBy(sleep()))
+    spin(failAfter, 5, new Error('oops')).attachTo(host)
+    assert.equal((yield* host).message, 'oops')
+  })
 
-test('S07 the error of an attached fiber goes to its new parent', () =>
-  virtual(function* () {
-    const host = spin({ name: 'host', link: false }, function* () {
-      try {
-        yield* sleep()
-        return 'not reached'
-      } catch (error) {
-        return `caught ${(error as Error).message}`
-      }
-    })
-    const child = spin(function* () {
-      yield* sleep(5)
-      throw new Error('oops')
-    })
-    child.attachTo(host)
-    assert.equal(yield* host, 'caught oops')
-  }))
-
-test('S07 a cycle throws, and nothing moves', () =>
-  virtual(function* () {
+  test('a cycle, a root, the dead and what is no fiber are refused, and nothing moves', function* () {
     const main = Fiber.current
-    let grandchild: Fiber | undefined
-    const child = spin(function* () {
-      grandchild = spin(() => sleep(10))
-      yield* grandchild
-    })
-    yield* sleep(1)
-    const inner = grandchild as Fiber
-    assert.throws(() => child.attachTo(inner), BadState)
-    assert.throws(() => child.attachTo(child), BadState)
-    assert.throws(() => main.attachTo(inner), BadState)
-    assert.equal(child.parent, main)
-    assert.equal(inner.parent, child)
-    yield* child
-  }))
-
-test('S07 a dead fiber cannot be moved, and a dead fiber takes no children', () =>
-  virtual(function* () {
-    const dead = spin(() => 1)
+    const a = spin('a', () => sleep(10))
+    const b = a.spin('b', () => sleep(10))
+    const dead = spin('dead', () => 1)
     yield* dead
-    const alive = spin(() => sleep(10))
-    assert.throws(() => dead.attachTo(alive), BadState)
-    assert.throws(() => alive.attachTo(dead), BadState)
-    assert.equal(alive.parent, Fiber.current)
-    yield* alive
-  }))
+    const refusals: [() => unknown, RegExp][] = [
+      [() => a.attachTo(b), /main > a cannot be attached to main > a > b: that would make a cycle/],
+      [() => a.attachTo(a), /the same fiber/],
+      [() => main.attachTo(a), /cycle/],
+      [() => dead.attachTo(a), /it is dead/],
+      [() => a.attachTo(dead), /the new parent is over/],
+    ]
+    for (const [attach, message] of refusals) assert.throws(attach, { code: 'BAD_STATE', message })
+    for (const thing of [5, null, undefined, {}])
+      assert.throws(() => a.attachTo(anything(thing)), BadArgument)
+    assert.deepEqual([a.parent, b.parent], [main, a])
+  })
+
+  test('the root of a run cannot be attached to another tree', async () => {
+    const [one, other] = [run(() => receive()), run(() => receive())]
+    assert.throws(() => one.fiber.attachTo(other.fiber), /it is the root of its tree/)
+    for (const running of [one, other]) running.fiber.send('go on')
+    assert.deepEqual(await Promise.all([one, other]), ['go on', 'go on'])
+  })
+})

@@ -1,263 +1,444 @@
-// Messages: send, receive, tryReceive, receiveAllPending, and what becomes of messages to the dead (S38, S39).
+// S38-S40: mailboxes, messages to the dead, calls, and selective receive.
 
-import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
 import {
-  ensure,
+  assert,
+  Call,
+  call,
+  describe,
   Fiber,
+  FiberStopped,
+  failAfter,
   isStop,
   moveOnAfter,
+  NotInFiber,
+  type Op,
   type Routine,
   receive,
   receiveAllPending,
-  run,
-  runtimeStats,
-  shield,
+  receiveLoop,
+  runtime,
   sleep,
-  snooze,
   spin,
+  started,
+  supervise,
+  TimedOut,
   tap,
+  test,
+  thrownBy,
   tryReceive,
-  until,
-} from 'polyphony'
-import { explore, virtual } from 'polyphony/testing'
+  turn,
+  waits,
+} from '../prelude.js'
 
-/** Receives n messages and returns them. */
+/** Receives so many messages. */
 function* collect(n: number): Routine<unknown[]> {
   const got: unknown[] = []
   while (got.length < n) got.push(yield* receive())
   return got
 }
 
-describe('mailboxes', () => {
-  it('S38 send never waits and says that the message was taken', () =>
-    virtual(function* () {
-      const fiber = spin(collect, 1)
-      assert.equal(fiber.send('m'), true)
-      assert.deepEqual(yield* fiber, ['m'])
-    }))
-
-  it('S38 messages sent before the first receive are kept, in order (L25)', () =>
-    virtual(function* () {
-      const fiber = spin(collect, 4)
-      for (const m of [1, 2]) fiber.send(m)
-      yield* sleep(1)
-      for (const m of [3, 4]) fiber.send(m)
-      assert.deepEqual(yield* fiber, [1, 2, 3, 4])
-    }))
-
-  it('S38 messages of one sender arrive in the order sent, in every schedule of two senders', () => {
-    const { complete } = explore(function* () {
-      const receiver = spin(collect, 4)
-      for (const name of ['a', 'b']) {
-        spin(function* () {
-          receiver.send(`${name}1`)
-          yield* snooze()
-          receiver.send(`${name}2`)
-        })
-      }
-      const got = yield* receiver.await()
-      for (const name of ['a', 'b']) {
-        assert.deepEqual(
-          got.filter((m) => String(m).startsWith(name)),
-          [`${name}1`, `${name}2`],
-        )
-      }
-    })
-    assert.ok(complete)
+/** A fiber that takes what has come after so many milliseconds. */
+const late = (ms: number): Fiber<unknown[]> =>
+  spin(function* () {
+    yield* sleep(ms)
+    return receiveAllPending()
   })
 
-  it('S38 a message handed to a waiting fiber does not overtake, nor is it overtaken', () =>
-    virtual(function* () {
-      const fiber = spin(collect, 3)
-      yield* sleep(1) // it waits in receive now
-      for (const m of [1, 2, 3]) fiber.send(m)
-      assert.deepEqual(yield* fiber, [1, 2, 3])
-    }))
+describe('S38 mailbox', () => {
+  test('send never waits; messages arrive in order, any value, an Error too', function* () {
+    const messages = [1, undefined, null, 0, false, new Error('a value'), 'last']
+    const waiting = yield* started(() => collect(messages.length))
+    for (const fiber of [waiting, spin(collect, messages.length), late(5)]) {
+      for (const message of messages) assert.equal(fiber.send(message), true)
+      assert.deepEqual(yield* fiber, messages)
+    }
+  })
 
-  it('S38 ten thousand messages keep their order', () =>
-    virtual(function* () {
-      const fiber = spin(collect, 10_000)
-      for (let i = 0; i < 10_000; i++) fiber.send(i)
-      const got = yield* fiber.await()
-      assert.ok(got.every((m, i) => m === i))
-    }))
-
-  it('S38 an Error sent as a message is a value, never thrown', () =>
-    virtual(function* () {
-      const error = new Error('a value')
-      const [waiting, busy] = [spin(collect, 1), spin(collect, 1)]
-      busy.send(error)
-      yield* sleep(1)
-      waiting.send(error)
-      assert.deepEqual(yield* Fiber.await(waiting, busy), [[error], [error]])
-    }))
-
-  it('S38 undefined and other falsy messages are messages', () =>
-    virtual(function* () {
-      const fiber = spin(collect, 4)
-      for (const m of [undefined, null, 0, false]) fiber.send(m)
-      assert.deepEqual(yield* fiber, [undefined, null, 0, false])
-    }))
-
-  it('S38 a fiber can send to itself', () =>
-    virtual(function* () {
-      Fiber.current.send('note')
-      assert.equal(yield* receive(), 'note')
-    }))
-
-  it('S38 a message can be sent from outside any fiber', () =>
-    virtual(function* () {
-      const fiber = spin(collect, 1)
-      setImmediate(() => fiber.send('from a callback'))
-      yield* until(new Promise((resolve) => setImmediate(resolve)))
-      assert.deepEqual(yield* fiber, ['from a callback'])
-    }))
-
-  it('S40 receiveAllPending and tryReceive never wait', () =>
-    virtual(function* () {
-      assert.equal(tryReceive(), undefined)
-      assert.deepEqual(receiveAllPending(), [])
-      for (const m of [1, 2, 3]) Fiber.current.send(m)
-      assert.equal(tryReceive(), 1)
-      assert.deepEqual(receiveAllPending(), [2, 3])
-      assert.deepEqual(receiveAllPending(), [])
-    }))
-
-  it('S34 a time-out that strikes a receive leaves later messages in the mailbox', () =>
-    virtual(function* () {
-      const main = Fiber.current
+  test('messages of one sender arrive in the order sent, whatever comes in between', function* () {
+    const receiver = spin(collect, 6)
+    for (const name of ['a', 'b']) {
       spin(function* () {
-        yield* sleep(10)
-        main.send('m')
-      })
-      assert.equal(yield* moveOnAfter(5, () => receive(), 'nothing'), 'nothing')
-      assert.equal(yield* receive(), 'm')
-    }))
-
-  it('S34 a message that came before the time-out struck is received', () =>
-    virtual(function* () {
-      const main = Fiber.current
-      spin(function* () {
-        yield* sleep(5) // set before the time-out below, so it fires first (S68)
-        main.send('m')
-      })
-      const got: unknown[] = []
-      yield* sleep(1)
-      yield* moveOnAfter(10, function* () {
-        got.push(yield* receive())
-        yield* sleep()
-      })
-      assert.deepEqual(got, ['m'])
-    }))
-
-  it('S17 a worker that is stopped can still drain its mailbox, but not wait for more (L26)', () =>
-    virtual(function* () {
-      const drained: unknown[] = []
-      let refused = false
-      const worker = spin(function* () {
-        try {
-          yield* sleep()
-        } finally {
-          drained.push(...receiveAllPending())
-          try {
-            yield* receive()
-          } catch (e) {
-            refused = isStop(e)
-          }
+        for (let n = 1; n <= 3; n++) {
+          receiver.send(`${name}${n}`)
+          yield* sleep(name === 'a' ? 2 : 3)
         }
       })
-      yield* sleep(1)
-      for (const m of [1, 2]) worker.send(m)
-      yield* worker.terminate()
-      assert.deepEqual(drained, [1, 2])
-      assert.ok(refused)
-    }))
-
-  it('S17 inside shield and ensure a worker that is stopped may still receive', () =>
-    virtual(function* () {
-      const got: unknown[] = []
-      const worker = spin(() =>
-        ensure(
-          () => sleep(),
-          function* () {
-            got.push(yield* receive())
-            got.push(yield* shield(() => receive()))
-          },
-        ),
+    }
+    const got = (yield* receiver) as string[]
+    for (const name of ['a', 'b']) {
+      assert.deepEqual(
+        got.filter((message) => message.startsWith(name)),
+        [1, 2, 3].map((n) => `${name}${n}`),
       )
-      yield* sleep(1)
-      worker.stop()
-      worker.send('a')
-      yield* sleep(1)
-      worker.send('b')
-      yield* worker.join()
-      assert.deepEqual(got, ['a', 'b'])
-    }))
-
-  it('S38 a fiber can receive what was sent while it waited for something else', () =>
-    virtual(function* () {
-      const fiber = spin(function* () {
-        yield* sleep(10)
-        return receiveAllPending()
-      })
-      yield* sleep(1)
-      fiber.send('a')
-      yield* sleep(1)
-      fiber.send('b')
-      assert.deepEqual(yield* fiber, ['a', 'b'])
-    }))
-})
-
-describe('messages to the dead', () => {
-  it('S39 send to a dead fiber returns false and tells the tap, nothing is kept (L24)', () =>
-    virtual(function* () {
-      const letters: unknown[] = []
-      const untap = tap((event, fiber, detail) => {
-        if (event === 'deadLetter') letters.push([fiber, detail])
-      })
-      const fiber = spin(() => 1)
-      yield* fiber
-      assert.equal(fiber.send('m'), false)
-      untap()
-      assert.deepEqual(letters, [[fiber, 'm']])
-    }))
-
-  it('S39 dead letters are counted', async () => {
-    await run(function* () {
-      const fiber = spin(() => 1)
-      yield* fiber
-      const before = runtimeStats().deadLetters
-      fiber.send('a')
-      fiber.send('b')
-      assert.equal(runtimeStats().deadLetters, before + 2)
-    })
+    }
   })
 
-  it('S39 a fiber that is being stopped is not dead yet: its cleanup can read what is sent', () =>
-    virtual(function* () {
-      const fiber = spin(() =>
-        ensure(
-          () => sleep(),
-          function* () {
-            yield* sleep(5)
-            return receiveAllPending()
-          },
-        ),
-      )
-      yield* sleep(1)
-      fiber.stop()
-      yield* sleep(1)
-      assert.equal(fiber.send('m'), true)
-      yield* fiber.join()
-      assert.equal(fiber.send('m'), false)
-    }))
+  test('a fiber can send to itself, and code outside fibers to any', function* () {
+    const me = Fiber.current
+    me.send('note')
+    setImmediate(() => me.send('from a callback'))
+    assert.equal(yield* receive(), 'note')
+    yield* turn()
+    yield* turn()
+    assert.equal(tryReceive(), 'from a callback')
+  })
 
-  it('S39 a message to a fiber that never ran is dropped with it', () =>
-    virtual(function* () {
-      const fiber = spin(collect, 1)
-      fiber.send('m')
-      yield* fiber.stop()
-      assert.equal(fiber.send('m'), false)
-    }))
+  test('with a cap, send says false when it is full; that is no dead letter', function* () {
+    const me = Fiber.current
+    assert.equal(me.mailbox.capacity, Infinity)
+    for (const n of [1, 2, 3]) me.send(n)
+    me.mailbox.cap(1) // a smaller cap drops nothing
+    assert.equal(me.send(4), false)
+    assert.deepEqual(receiveAllPending(), [1, 2, 3])
+    assert.deepEqual([me.send(5), me.send(6)], [true, false])
+    assert.equal(runtime().counts.deadLetters, 0)
+  })
+
+  test('a cap is a whole number above 0, or Infinity', function* () {
+    for (const wrong of [0, -1, 1.5, Number.NaN, '3', undefined]) {
+      assert.throws(() => Fiber.current.mailbox.cap(wrong as number), /whole number above 0/)
+    }
+  })
+
+  test('push waits for room, in line; every message that is taken lets one in', function* () {
+    const log: string[] = []
+    const slow = spin('slow', function* () {
+      const got: unknown[] = []
+      for (const take of [() => receive(), () => ready(tryReceive()), () => receive(() => true)]) {
+        yield* sleep(10)
+        got.push(yield* take())
+      }
+      yield* sleep(10)
+      return [...got, ...receiveAllPending()]
+    })
+    slow.mailbox.cap(2)
+    for (const name of ['a', 'b']) {
+      spin(function* () {
+        yield* sleep(name === 'a' ? 0 : 1)
+        for (let n = 1; n <= 3; n++) {
+          assert.equal(yield* slow.mailbox.push(`${name}${n}`), true)
+          log.push(`${name}${n} at ${runtime().now()}`)
+        }
+      })
+    }
+    yield* sleep(5)
+    assert.deepEqual(slow.mailbox.stats(), { size: 2, capacity: 2, pushing: 2 })
+    assert.deepEqual(yield* slow, ['a1', 'a2', 'a3', 'b1', 'b2', 'b3'])
+    yield* sleep(1)
+    assert.deepEqual(log, ['a1 at 0', 'a2 at 0', 'a3 at 10', 'b1 at 20', 'b2 at 30', 'b3 at 40'])
+  })
+  function* ready<T>(value: T): Routine<T> {
+    return value
+  }
+
+  test('a larger cap lets pushers in; one that is stopped leaves the line with its message', function* () {
+    const { mailbox } = Fiber.current
+    mailbox.cap(1)
+    const pushers: Fiber[] = []
+    for (let n = 0; n < 6; n++) {
+      pushers.push(spin(() => mailbox.push(n)))
+      yield* sleep(1)
+    }
+    yield* pushers[2]!.stop()
+    assert.deepEqual(mailbox.stats(), { size: 1, capacity: 1, pushing: 4 })
+    mailbox.cap(3)
+    assert.deepEqual(mailbox.stats(), { size: 3, capacity: 3, pushing: 2 })
+    mailbox.cap(Infinity)
+    assert.deepEqual(receiveAllPending(), [0, 1, 3, 4, 5])
+  })
+
+  test('a mailbox that grows past a thousand messages is counted, and keeps their order', function* () {
+    const me = Fiber.current
+    const crowded = () => runtime().counts.crowdedMailboxes
+    for (let n = 0; n < 1000; n++) me.send(n)
+    assert.equal(crowded(), 0)
+    for (let n = 1000; n < 2000; n++) me.send(n)
+    assert.equal(crowded(), 1)
+    assert.ok(receiveAllPending().every((message, n) => message === n))
+  })
+})
+
+describe('S39 to a dead fiber', () => {
+  const deadLetters = (): number => runtime().counts.deadLetters
+
+  test('send says false and counts; the message is told to taps and not kept', function* () {
+    const letters: unknown[] = []
+    const untap = tap((event, fiber, detail) => void (event === 'deadLetter' && letters.push(fiber, detail)))
+    const fiber = spin(() => 1)
+    fiber.send('dropped with it')
+    yield* fiber
+    const before = fiber.mailbox.size
+    assert.equal(fiber.send('m'), false)
+    untap()
+    assert.deepEqual(letters, [fiber, 'm'])
+    assert.deepEqual([deadLetters(), fiber.mailbox.size], [1, before])
+  })
+
+  test('one whose body is over and whose children still die counts as dead', function* () {
+    const fiber = spin(function* () {
+      spin(waits, () => sleep(10))
+      yield* sleep(1)
+    })
+    yield* sleep(5)
+    assert.equal(fiber.phase, 'closing')
+    assert.equal(fiber.send('m'), false)
+    assert.equal(deadLetters(), 1)
+  })
+
+  test('one that is being stopped is not dead yet: its cleanup can read what is sent', function* () {
+    const read: unknown[] = []
+    const fiber = yield* started(() =>
+      waits(function* () {
+        yield* sleep(5)
+        read.push(...receiveAllPending(), isStop(yield* thrownBy(receive()))) // no wait for more (S17)
+      }),
+    )
+    fiber.stop()
+    assert.equal(fiber.send('m'), true)
+    yield* fiber.join()
+    assert.deepEqual(read, ['m', true])
+  })
+
+  test('a push that waits for room gives false; its message is a dead letter', function* () {
+    const fiber = spin(() => sleep(100))
+    fiber.mailbox.cap(1)
+    fiber.send('first')
+    const pushers = [1, 2].map((n) => spin(() => fiber.mailbox.push(n)))
+    yield* sleep(10)
+    yield* fiber.stop()
+    assert.deepEqual(yield* Fiber.await(...pushers), [false, false])
+    assert.equal(yield* fiber.mailbox.push('late'), false)
+    assert.equal(deadLetters(), 3)
+  })
+
+  test('a dead fiber is told of no end that it monitors: no dead letter is counted', function* () {
+    const fiber = spin(() => sleep(10))
+    yield* spin(() => fiber.monitor())
+    yield* fiber
+    assert.equal(deadLetters(), 0)
+  })
+
+  test('call gives what the Call is answered with, and throws what it fails with', function* () {
+    const error = new Error('no such thing')
+    const server = spin(() =>
+      receiveLoop((question: Call<number, number>) =>
+        question.message > 0 ? question.reply(question.message * 2) : question.fail(error),
+      ),
+    )
+    assert.equal(yield* call(server, 21), 42)
+    assert.equal(yield* thrownBy(call(server, -1)), error)
+    assert.deepEqual(receiveAllPending(), []) // an answer never lands in a mailbox
+  })
+
+  test('call throws FiberStopped if the fiber ends first; cause is its error, or why it was stopped', function* () {
+    const error = new Error('broken')
+    const ends: [() => Op<unknown>, unknown][] = [
+      [() => sleep(10), undefined],
+      [() => failAfter(10, error), error],
+      [() => waits(() => Fiber.current.stop(0, { reason: 'enough' }), 10), 'enough'],
+    ]
+    for (const [body, cause] of ends) {
+      const thrown = yield* thrownBy(call(spin({ link: false }, body), 'hello?'))
+      assert.ok(thrown instanceof FiberStopped)
+      assert.equal(thrown.cause, cause)
+    }
+    const dead = spin(() => {})
+    yield* dead
+    assert.ok((yield* thrownBy(call(dead, 'hello?'))) instanceof FiberStopped)
+    assert.equal(deadLetters(), 1)
+  })
+
+  test('call throws TimedOut when the time is up; a late answer is dropped', function* () {
+    const said: boolean[] = []
+    const server = spin(() =>
+      receiveLoop(function* (question: Call) {
+        yield* sleep(100)
+        said.push(question.reply('late'))
+      }),
+    )
+    assert.ok((yield* thrownBy(call(server, 1, { timeout: 50 }))) instanceof TimedOut)
+    assert.equal(yield* moveOnAfter(10, () => call(server, 2), 'left'), 'left')
+    yield* sleep(200)
+    assert.deepEqual([said, receiveAllPending()], [[false, false], []])
+  })
+
+  test('a full mailbox lets a call in, and the end of a monitored fiber', function* () {
+    const server = spin(function* () {
+      spin(() => 'over').monitor()
+      yield* sleep(10)
+      const messages = receiveAllPending()
+      for (const message of messages) if (message instanceof Call) message.reply('answered')
+      return messages.length
+    })
+    server.mailbox.cap(1)
+    server.send('full')
+    assert.equal(yield* call(server, 'question'), 'answered')
+    assert.equal(yield* server, 3)
+  })
+
+  /** A supervisor whose child has failed and waits for its restart, a call and a push that wait for the child. */
+  function* waitingForRestart() {
+    const child = spin('child', failAfter, 10, new Error('down'))
+    const supervisor = spin(() => supervise([child], { restart: 'onError', backoff: 1000 }))
+    yield* sleep(20)
+    child.mailbox.cap(1)
+    assert.equal(child.send('fits'), true)
+    const caller = spin(() => thrownBy(call(child, 'hello?')))
+    const pusher = spin(() => child.mailbox.push('does not fit'))
+    yield* sleep(5)
+    return { supervisor, child, caller, pusher }
+  }
+
+  for (const called of ['the restart is called off', 'its supervisor is stopped']) {
+    test(`call and push to a fiber that waits for its restart end when ${called}`, function* () {
+      const { supervisor, child, caller, pusher } = yield* waitingForRestart()
+      yield* called === 'its supervisor is stopped' ? supervisor.stop() : child.stop()
+      assert.ok((yield* caller) instanceof FiberStopped)
+      assert.equal(yield* pusher, false)
+      assert.equal(child.send('hello?'), false)
+    })
+  }
+
+  test('call and send fail when a stop, or an error of the teardown, cancels the restart', function* () {
+    const stopped = yield* started(() => waits(() => sleep(10)))
+    const failed = yield* started(() => waits(() => failAfter(10, new Error('teardown'))))
+    const callers = [stopped, failed].map((fiber) => spin(() => thrownBy(call(fiber.restart(), 'hello?'))))
+    yield* sleep(1)
+    stopped.stop()
+    for (const error of yield* Fiber.await(...callers)) assert.ok(error instanceof FiberStopped)
+    assert.deepEqual([stopped.send('m'), failed.send('m')], [false, false])
+  })
+})
+
+describe('S40 selective receive', () => {
+  const isEven = (n: number) => n % 2 === 0
+  const isString = (message: unknown): message is string => typeof message === 'string'
+
+  test('takes the first message that matches and leaves the others in order', function* () {
+    for (const n of [1, 2, 3, 4, 6]) Fiber.current.send(n)
+    assert.equal(yield* receive(isEven), 2)
+    assert.equal(tryReceive(isEven), 4)
+    assert.equal(
+      tryReceive((n) => n > 6),
+      undefined,
+    )
+    assert.deepEqual(receiveAllPending(), [1, 3, 6])
+  })
+
+  test('waits for a message that matches, which passes those that came before', function* () {
+    const fiber = yield* started(function* () {
+      return [yield* receive(isString), ...receiveAllPending()]
+    })
+    for (const message of [1, 2, 'word', 3]) fiber.send(message)
+    assert.deepEqual(yield* fiber, ['word', 1, 2, 3])
+  })
+
+  test('undefined, null and false can be looked for', function* () {
+    for (const wanted of [undefined, null, false]) {
+      const isWanted = (message: unknown) => message === wanted
+      for (const message of [1, wanted, wanted]) Fiber.current.send(message)
+      assert.equal(yield* receive(isWanted), wanted)
+      assert.equal(tryReceive(isWanted), wanted)
+      assert.deepEqual(receiveAllPending(), [1])
+    }
+  })
+
+  test('looks at each message once, as long as the match is the same', function* () {
+    const me = Fiber.current
+    let looked: number[] = []
+    const isNegative = (n: number) => {
+      looked.push(n)
+      return n < 0
+    }
+    for (let n = 0; n < 100; n++) me.send(n)
+    for (let i = 0; i < 5; i++) yield* moveOnAfter(1, () => receive(isNegative))
+    assert.equal(looked.length, 100)
+    looked = []
+    assert.equal(tryReceive(), 0) // the cursor moves with it
+    spin(function* () {
+      yield* sleep(1)
+      for (const n of [100, 101]) me.send(n) // these are looked at as they come
+      yield* sleep(10)
+      me.send(-7)
+    })
+    assert.equal(yield* moveOnAfter(5, () => receive(isNegative), 'none'), 'none')
+    assert.equal(yield* receive(isNegative), -7)
+    assert.deepEqual(looked, [100, 101, -7])
+    me.send(-8)
+    assert.equal(yield* receive((n: number) => n === 50), 50)
+    assert.equal(yield* receive(isNegative), -8) // another match in between: from the first on
+    assert.equal(me.mailbox.size, 100)
+  })
+
+  test('a restarted fiber looks at the messages of its new incarnation', function* () {
+    const fiber = yield* started(() => receive(isEven) as Routine<number>)
+    for (const n of [1, 3]) fiber.send(n)
+    fiber.restart()
+    for (const n of [6, 5]) fiber.send(n)
+    assert.equal(yield* fiber, 6)
+  })
+
+  test('a match that throws fails the receiver, not the sender, and the message stays', function* () {
+    const fiber = yield* started(function* () {
+      const error = yield* thrownBy(receive((message: string) => message.startsWith('a')))
+      return [error.constructor, yield* receive()]
+    })
+    assert.equal(fiber.send(null), true)
+    assert.deepEqual(yield* fiber, [TypeError, null])
+  })
+
+  test('a match runs in the name of no fiber: it cannot receive', function* () {
+    const greedy = () => {
+      tryReceive()
+      return true
+    }
+    for (const n of [1, 2]) Fiber.current.send(n)
+    assert.ok((yield* thrownBy(receive(greedy))) instanceof NotInFiber)
+    assert.equal(Fiber.current.name, 'main') // the receiver has its name back
+    assert.deepEqual(receiveAllPending(), [1, 2])
+    const waiting = yield* started(() => thrownBy(receive(greedy)))
+    waiting.send(3)
+    assert.ok((yield* waiting) instanceof NotInFiber)
+  })
+
+  test('a match may answer the very question it looks at', function* () {
+    const server = yield* started(function* () {
+      yield* receive((question: Call<string, number>) => question.reply(42))
+      yield* sleep(100)
+    })
+    assert.equal(yield* call(server, 'what?', { timeout: 1000 }), 42)
+  })
+
+  test('a full mailbox does not keep out the message that its fiber waits for', function* () {
+    const fiber = spin(function* () {
+      yield* sleep(10)
+      const found = [yield* receive(isString), yield* receive(isString)]
+      return [...found, ...receiveAllPending()]
+    })
+    fiber.mailbox.cap(2)
+    for (const [n, message] of [1, 2, 3, 'in line', 4, 'later'].entries()) {
+      spin(function* () {
+        yield* sleep(message === 'later' ? 20 : n)
+        yield* fiber.mailbox.push(message)
+      })
+    }
+    assert.deepEqual(yield* fiber, ['in line', 'later', 1, 2, 3, 4])
+  })
+
+  test('a match is a plain function', function* () {
+    for (const wrong of ['even', 3, null, function* () {}, async () => true] as any[]) {
+      assert.throws(() => receive(wrong), { code: 'BAD_ARGUMENT' })
+      assert.throws(() => tryReceive(wrong), { code: 'BAD_ARGUMENT' })
+    }
+  })
+
+  test('receiveAllPending and tryReceive never wait', function* () {
+    assert.equal(tryReceive(), undefined)
+    assert.deepEqual(receiveAllPending(), [])
+  })
+
+  test('they need a fiber', () => {
+    assert.throws(tryReceive, { name: 'NotInFiber', message: /tryReceive/ })
+    assert.throws(receiveAllPending, { name: 'NotInFiber', message: /receiveAllPending/ })
+  })
 })

@@ -1,8 +1,10 @@
-// S08-S10 and S50: what is a switchpoint, when signals are noticed, and how many ready ops a fiber may take in a row.
+// S08-S10: what waits and what does not, where signals are noticed, and places in a queue.
 
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { BaseOp, settle } from '#core/index'
 import {
+  assert,
+  createLocal,
+  describe,
   ensure,
   Fiber,
   isStop,
@@ -10,225 +12,137 @@ import {
   type Op,
   receive,
   receiveAllPending,
+  runtime,
   scope,
   shield,
   sleep,
   snooze,
   spin,
-  tap,
+  started,
+  test,
+  thrownBy,
   tryReceive,
-} from 'polyphony'
-import { virtual } from 'polyphony/testing'
-import { BaseOp, settle } from '#core/op'
+  until,
+} from '../prelude.js'
 
-const runtime = (): any => (Fiber.current as any).runtime
-
-/** An op that is always ready: it counts how often it was entered. */
-class Ready extends BaseOp<number> {
-  entered = 0
-  enter(fiber: Fiber): void {
-    settle(fiber, this, ++this.entered)
-  }
-  abort(): void {}
-  describe(): string {
-    return 'ready'
-  }
-}
-
-test('S08 an op does nothing until it is yield*ed', () =>
-  virtual(function* () {
-    let ran = false
+describe('S08 two kinds of functions', () => {
+  test('an op does nothing until it is yield*ed', function* () {
+    const ran = () => assert.fail('it ran')
     sleep(1000)
-    moveOnAfter(1000, () => {
-      ran = true
-    })
-    scope(() => {
-      ran = true
-    })
+    moveOnAfter(1000, ran)
+    scope(ran)
+    until(ran)
     assert.equal(runtime().timers.size, 0)
     yield* sleep(1)
-    assert.equal(ran, false)
-  }))
+  })
 
-test('S08 what cannot wait is an ordinary function: its effect is there at the next line', () =>
-  virtual(function* () {
-    const me = Fiber.current
+  test('what cannot wait is an ordinary function: its effect is there at the next line', function* () {
     assert.equal(tryReceive(), undefined)
-    assert.equal(me.send('a'), true)
-    assert.equal(me.send('b'), true)
+    for (const message of ['a', 'b']) assert.equal(Fiber.current.send(message), true)
     assert.equal(tryReceive(), 'a')
-    assert.deepEqual(receiveAllPending(), ['b'])
-    assert.deepEqual(receiveAllPending(), [])
-  }))
+    assert.deepEqual([receiveAllPending(), receiveAllPending()], [['b'], []])
+  })
 
-test('S08 the verbs act at the call, and what they return may be left alone', () =>
-  virtual(function* () {
-    const verbs: [string, (fiber: Fiber) => unknown][] = [
-      ['requested', (fiber) => fiber.stop()],
-      ['requested', (fiber) => fiber.terminate()],
-      ['forced', (fiber) => fiber.kill()],
-      ['requested', (fiber) => fiber.restart()],
-    ]
-    for (const [phase, verb] of verbs) {
-      const fiber = spin(() => sleep())
-      yield* sleep(1)
-      verb(fiber)
-      assert.equal(fiber.phase, phase)
-      yield* sleep(1)
-      if (fiber.incarnation === 1) assert.equal(fiber.state, 'dead')
-      yield* fiber.stop()
-    }
-    for (const verb of ['raise', 'cancel'] as const) {
-      const fiber = spin({ link: false }, () => sleep())
-      yield* sleep(1)
+  for (const [verb, phase, state] of [
+    ['stop', 'requested', 'dead'],
+    ['terminate', 'requested', 'dead'],
+    ['kill', 'forced', 'dead'],
+    ['raise', 'live', 'dead'],
+    ['cancel', 'live', 'dead'],
+    ['restart', 'requested', 'waiting'],
+  ] as const) {
+    test(`${verb} acts at the call, and what it returns may be left alone`, function* () {
+      const fiber = yield* started(() => sleep() as any)
       fiber[verb]()
-      assert.equal(fiber.state, 'runnable')
-      yield* fiber.join()
-    }
-  }))
-
-test('S09 a pending stop is noticed by an op that could finish at once', () =>
-  virtual(function* () {
-    const log: unknown[] = []
-    const fiber = spin(function* () {
-      const me = Fiber.current
-      me.send('message')
-      me.stop()
-      try {
-        log.push(yield* receive())
-      } catch (error) {
-        log.push(isStop(error), tryReceive())
-        throw error
-      }
+      assert.deepEqual([fiber.phase, fiber.state], [phase, 'runnable'])
+      yield* sleep(1)
+      assert.equal(fiber.state, state)
     })
-    yield* fiber.join()
-    assert.deepEqual(log, [true, 'message']) // the message was not taken
-  }))
+  }
+})
 
-test('S09 a pending raise is noticed by an op that could finish at once', () =>
-  virtual(function* () {
+describe('S09 every yield* of an op is a switchpoint', () => {
+  test('a pending stop is noticed by an op that could finish at once, which does not begin', function* () {
+    const log: unknown[] = []
+    yield* spin(function* () {
+      Fiber.current.send('message')
+      Fiber.current.stop()
+      log.push(isStop(yield* thrownBy(receive())), tryReceive())
+    }).join()
+    assert.deepEqual(log, [true, 'message'])
+  })
+
+  test('a pending raise too, once', function* () {
     const dead = spin(() => 'value')
     yield* dead
     const error = new Error('raised')
     Fiber.current.raise(error)
-    try {
-      yield* dead
-      assert.fail('not reached')
-    } catch (caught) {
-      assert.equal(caught, error)
-    }
-    assert.equal(yield* dead, 'value') // it struck once
-  }))
+    assert.equal(yield* thrownBy(dead), error)
+    assert.equal(yield* dead, 'value')
+  })
 
-test('S09 a stop is noticed at once even when no op in sight ever waits', () =>
-  virtual(function* () {
-    const ready = new Ready()
-    const fiber = spin(function* () {
-      for (;;) {
-        if (ready.entered === 50) Fiber.current.stop()
-        yield* ready
-      }
-    })
-    yield* fiber.join()
-    assert.equal(ready.entered, 50)
-  }))
-
-const blocks: [string, () => Op<unknown>][] = [
-  ['scope', () => scope(() => 1)],
-  ['shield', () => shield(() => 1)],
-  ['moveOnAfter', () => moveOnAfter(10, () => 1)],
-  [
-    'ensure',
-    () =>
-      ensure(
-        () => 1,
-        () => {},
-      ),
-  ],
-  ['snooze', () => snooze()],
-  ['joinChildren', () => Fiber.current.joinChildren()],
-  ['Fiber.await of nothing', () => Fiber.await()],
-  ['shutdownChildren', () => Fiber.current.shutdownChildren()],
-]
-for (const [name, op] of blocks) {
-  test(`S09 entering ${name} is a switchpoint, though its body never waits`, () =>
-    virtual(function* () {
-      let passed = false
+  const local = createLocal(0)
+  const nothing = () => {}
+  const dead = Promise.resolve()
+  const ops: [string, () => Op<unknown>][] = [
+    ['scope', () => scope(nothing)],
+    ['shield', () => shield(nothing)],
+    ['moveOnAfter', () => moveOnAfter(10, nothing)],
+    ['ensure', () => ensure(nothing, nothing)],
+    ['local.with', () => local.with(1, nothing)],
+    ['snooze', () => snooze()],
+    ['until', () => until(dead)],
+    ['joinChildren', () => Fiber.current.joinChildren()],
+    ['shutdownChildren', () => Fiber.current.shutdownChildren()],
+    ['Fiber.await of nothing', () => Fiber.await()],
+    ['its own stop', () => Fiber.current.stop()],
+  ]
+  for (const [name, op] of ops) {
+    test(`${name} is one: it does not begin, and a loop of it can be stopped`, function* () {
       const fiber = spin(function* () {
         Fiber.current.stop('at the switchpoint')
         yield* op()
-        passed = true
+        assert.fail('it passed')
       })
       assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: 'at the switchpoint' })
-      assert.equal(passed, false)
-    }))
-
-  test(`S50 a loop over ${name} lets others run`, () =>
-    virtual(function* () {
-      let others = false
       const loop = spin(function* () {
-        for (let round = 0; round < 50_000 && !others; round++) yield* op()
-        return others
+        for (let n = 0; n < 10_000; n++) yield* op()
+        assert.fail('it never let go')
       })
-      spin(() => {
-        others = true
-      })
-      assert.equal(yield* loop, true)
-    }))
-}
+      yield* snooze()
+      assert.equal((yield* loop.stop()).type, 'stopped')
+    })
+  }
+})
 
-test('S10 S50 when the budget is spent the op has been entered before others run, and keeps its value', () =>
-  virtual(function* () {
+describe('S10 a waiter takes its place first', () => {
+  /** Always ready; counts how often it was entered. */
+  class Ready extends BaseOp<number> {
+    entered = 0
+    enter(fiber: Fiber): void {
+      settle(fiber, this, ++this.entered)
+    }
+    abort(): void {}
+    describe(): string {
+      return 'ready'
+    }
+  }
+
+  test('when the budget is spent the op has been entered before others run, and keeps its value', function* () {
     const ready = new Ready()
     const values: number[] = []
-    const seen: [entered: number, returned: number][] = []
+    const seen: number[] = []
     const worker = spin(function* () {
-      for (let i = 0; i < 1000; i++) values.push(yield* ready)
+      while (values.length < 1000) values.push(yield* ready)
     })
-    while (worker.state !== 'dead') {
-      seen.push([ready.entered, values.length])
-      yield* snooze()
+    for (; worker.state !== 'dead'; yield* snooze()) {
+      if (values.length > 0 && values.length < 1000) seen.push(ready.entered - values.length)
     }
-    const midway = seen.filter(([entered]) => entered > 0 && values.length === 1000 && entered < 1000)
-    assert.ok(midway.length > 0, 'the worker never let anybody run')
-    for (const [entered, returned] of midway) assert.equal(entered, returned + 1)
+    assert.ok(seen.length > 0, 'it never let others run')
+    assert.deepEqual(new Set(seen), new Set([1]))
     assert.deepEqual(
       values,
-      Array.from({ length: 1000 }, (_, i) => i + 1),
+      Array.from(values, (_, i) => i + 1),
     )
-  }))
-
-test('S50 a fiber takes 128 ready ops in one turn, and not one more', () =>
-  virtual(function* () {
-    const ready = new Ready()
-    const perTurn: number[] = []
-    const worker = spin(function* () {
-      for (let i = 0; i < 1000; i++) yield* ready
-    })
-    const untap = tap((event, fiber) => {
-      if (event === 'unblock' && fiber === worker) perTurn.push(ready.entered)
-    })
-    yield* worker
-    untap()
-    // The op that found the budget spent was entered too, but its fiber goes on only in the next turn.
-    assert.deepEqual(perTurn, [0, 129, 258, 387, 516, 645, 774, 903])
-  }))
-
-test('S50 a fiber with a held stop lets others run too', () =>
-  virtual(function* () {
-    let others = false
-    let seen = false
-    const ready = new Ready()
-    const worker = spin(function* () {
-      yield* shield(function* () {
-        Fiber.current.stop()
-        while (!others && ready.entered < 50_000) yield* ready
-        seen = others
-      })
-    })
-    spin(() => {
-      others = true
-    })
-    yield* worker.join()
-    assert.equal(seen, true)
-  }))
+  })
+})

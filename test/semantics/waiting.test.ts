@@ -1,660 +1,438 @@
-// Waiting for fibers: await, join, Fiber.await, Fiber.select, joinChildren, and waits that can never end (S31-S33).
+// S31-S33: waiting for fibers to end, and waits that can never end.
 
-import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
 import {
+  assert,
+  BadYield,
+  call,
   DeadlockError,
-  ensure,
+  describe,
   Fiber,
   FiberStopped,
+  failAfter,
+  failing,
   isStop,
   moveOnAfter,
+  type Op,
   type Routine,
+  raiseEverywhere,
   receive,
+  runtime,
+  scope,
   shield,
   sleep,
-  snooze,
   spin,
+  started,
+  stopEverywhere,
   suppressedErrors,
   suspend,
-} from 'polyphony'
-import { explore, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
-import { failAfter, thrownBy, whole } from '../prelude.js'
+  test,
+  thrownBy,
+  transfer,
+  virtual,
+  waits,
+  whole,
+} from '../prelude.js'
 
 function* valueAfter<T>(ms: number, value: T): Routine<T> {
   yield* sleep(ms)
   return value
 }
 
-describe('await and join', () => {
-  it('S31 await gives the value, and yield* fiber is the same', () =>
-    virtual(function* () {
-      const fiber = spin(valueAfter, 5, 42)
-      assert.equal(yield* fiber.await(), 42)
-      assert.equal(yield* fiber, 42)
-    }))
+/** A fiber that waits, and cleans up for so long. */
+const slow = (ms: number) => spin({ link: false }, waits, () => sleep(ms))
 
-  it('S31 await throws the error itself', () =>
-    virtual(function* () {
-      const error = new Error('no')
-      assert.equal(yield* thrownBy(spin(failAfter, 5, error).await()), error)
-    }))
+/** Ways to wait for one fiber. */
+const ways: [string, (fiber: Fiber<any>) => Op<unknown>][] = [
+  ['yield*', (fiber) => fiber],
+  ['await', (fiber) => fiber.await()],
+  ['join', (fiber) => fiber.join()],
+  ['Fiber.await', (fiber) => Fiber.await(fiber)],
+  ['Fiber.select', (fiber) => Fiber.select(fiber)],
+]
 
-  it('S31 await on a fiber stopped with a value gives the value, falsy ones too', () =>
-    virtual(function* () {
-      for (const value of [7, 0, '', false, null]) {
-        const fiber = spin(() => sleep())
-        fiber.stop(value)
-        assert.equal(yield* fiber.await(), value)
-      }
-    }))
-
-  it('S31 await on a fiber stopped without a value throws FiberStopped, which names join', () =>
-    virtual(function* () {
-      const fiber = spin('worker', () => sleep())
-      fiber.stop()
-      const error = yield* thrownBy(fiber.await())
-      assert.ok(error instanceof FiberStopped)
-      assert.equal(error.code, 'FIBER_STOPPED')
-      assert.match(error.message, /main > worker .*join\(\)/)
-      assert.equal(isStop(error), false)
-    }))
-
-  it('S31 FiberStopped is an ordinary error: the fiber that awaited lives on', () =>
-    virtual(function* () {
-      const target = spin(() => sleep())
-      const waiter = spin(function* () {
-        yield* thrownBy(target.await())
-        yield* sleep(10)
-        return Fiber.current.phase
-      })
-      yield* sleep(1)
-      target.stop()
-      assert.equal(yield* waiter, 'live')
-    }))
-
-  it('S31 an uncaught FiberStopped fails the fiber that awaited', () =>
-    virtual(function* () {
-      const target = spin(() => sleep())
-      const waiter = spin({ link: false }, () => target.await())
-      yield* sleep(1)
-      target.stop()
-      const outcome = yield* waiter.join()
-      assert.ok(outcome.type === 'error' && outcome.error instanceof FiberStopped)
-    }))
-
-  it('S31 join tells every kind of end and never throws', () =>
-    virtual(function* () {
-      const error = new Error('no')
-      const stopped = spin(() => sleep())
-      stopped.stop('v')
-      assert.deepEqual(yield* spin(valueAfter, 1, 1).join(), { type: 'value', value: 1 })
-      assert.deepEqual(yield* spin(failAfter, 1, error).join(), { type: 'error', error })
-      assert.deepEqual(yield* stopped.join(), { type: 'stopped', value: 'v' })
-    }))
-
-  it('S31 a dead fiber answers at once, any number of times, to anybody (L16)', () =>
-    virtual(function* () {
-      const fiber = spin(valueAfter, 5, 42)
-      yield* fiber
-      const others = [1, 2, 3].map(() => spin(() => fiber.await()))
-      assert.deepEqual(yield* Fiber.await(...others), [42, 42, 42])
-      assert.equal(yield* fiber, 42)
-    }))
-
-  it('S31 stopping an awaiting fiber, or a time-out around it, does not stop the awaited one (L17)', () =>
-    virtual(function* () {
-      const target = spin(valueAfter, 100, 'whole')
-      const waiter = spin(() => target.await())
-      yield* sleep(1)
-      yield* waiter.stop()
-      assert.equal(yield* moveOnAfter(1, () => target.await(), 'late'), 'late')
-      assert.equal(target.phase, 'live')
-      assert.equal(yield* target, 'whole')
-    }))
-
-  it('S31 an ended child is no longer among the children (L20)', () =>
-    virtual(function* () {
-      const child = spin(valueAfter, 1, 1)
-      assert.deepEqual(Fiber.current.children, [child])
-      yield* child
-      assert.deepEqual(Fiber.current.children, [])
-    }))
-
-  it('S31 a fiber is awaited until its children are dead', () =>
-    virtual(function* () {
-      let cleanedUp = false
-      const parent = spin(function* () {
-        spin(() =>
-          ensure(
-            () => sleep(),
-            function* () {
-              yield* sleep(10)
-              cleanedUp = true
-            },
-          ),
-        )
-        yield* sleep(1)
-        return 'value'
-      })
-      assert.equal(yield* parent, 'value')
-      assert.ok(cleanedUp)
-    }))
-
-  it('S01 a fiber whose body is over and whose children are still dying is not running', () =>
-    virtual(function* () {
-      const parent = spin(function* () {
-        spin(() =>
-          ensure(
-            () => sleep(),
-            () => sleep(10),
-          ),
-        )
-        yield* sleep(1)
-      })
-      yield* sleep(5)
-      assert.equal(parent.phase, 'closing')
-      assert.notEqual(parent.state, 'running')
-      yield* parent.join()
-    }))
-})
-
-describe('Fiber.await', () => {
-  it('S31 results come in argument order, dead ones and stop values included (L18)', () =>
-    virtual(function* () {
-      const dead = spin(valueAfter, 1, 'dead')
-      yield* dead
-      const stopped = spin(() => sleep())
-      stopped.stop('stopped')
-      const slow = spin(valueAfter, 20, 'slow')
-      const fast = spin(valueAfter, 2, 'fast')
-      assert.deepEqual(yield* Fiber.await(slow, dead, fast, stopped), ['slow', 'dead', 'fast', 'stopped'])
-    }))
-
-  it('S31 without fibers it gives an empty list', () =>
-    virtual(function* () {
-      assert.deepEqual(yield* Fiber.await(), [])
-    }))
-
-  it('S31 on the first error the rest are stopped and awaited, then it is thrown', () =>
-    virtual(function* () {
-      const error = new Error('first')
-      let cleanedUp = false
-      const other = spin(() =>
-        ensure(
-          () => sleep(),
-          function* () {
-            yield* sleep(10)
-            cleanedUp = true
-          },
-        ),
-      )
-      const failing = spin(failAfter, 5, error)
-      assert.equal(yield* thrownBy(Fiber.await(other, failing)), error)
-      assert.ok(cleanedUp)
-      assert.equal(other.state, 'dead')
-      yield* sleep(100) // it does not strike a second time
-    }))
-
-  it('S31 a fiber that is dead and failed already throws at once and the rest are stopped', () =>
-    virtual(function* () {
-      const error = new Error('before')
-      const failed = spin({ link: false }, failAfter, 1, error)
-      yield* failed.join()
-      const other = spin(() => sleep())
-      assert.equal(yield* thrownBy(Fiber.await(other, failed)), error)
-      assert.equal(other.state, 'dead')
-    }))
-
-  it('S31 an error of the rest while they stop is suppressed', () =>
-    virtual(function* () {
-      const [a, b] = [new Error('first'), new Error('cleanup')]
-      const other = spin(function* () {
-        try {
-          yield* sleep()
-        } finally {
-          yield* failAfter(5, b)
-        }
-      })
-      assert.equal(yield* thrownBy(Fiber.await(other, spin(failAfter, 5, a))), a)
-      assert.deepEqual(suppressedErrors(a), [b])
-    }))
-
-  it('S31 one stopped without a value counts as failed', () =>
-    virtual(function* () {
-      const stopped = spin(() => sleep())
-      const other = spin(() => sleep())
-      yield* sleep(1)
-      stopped.stop()
-      assert.ok((yield* thrownBy(Fiber.await(stopped, other))) instanceof FiberStopped)
-      assert.equal(other.state, 'dead')
-    }))
-
-  it('S31 fibers of others may be awaited too', () =>
-    virtual(function* () {
-      let inner!: Fiber<number>
-      const outer = spin(function* () {
-        inner = spin(valueAfter, 10, 1)
-        yield* inner
-        return 2
-      })
-      yield* sleep(1)
-      assert.deepEqual(yield* Fiber.await(outer, inner), [2, 1])
-    }))
-
-  it('S31 a fiber given twice costs no other observer its answer', () =>
-    virtual(function* () {
-      const error = new Error('no')
-      const target = spin({ link: false }, failAfter, 5, error)
-      const twice = spin({ link: false }, () => Fiber.await(target, target))
-      yield* sleep(1)
-      const other = spin(() => target.join())
-      const outcome = yield* twice.join()
-      assert.ok(outcome.type === 'error' && outcome.error === error)
-      assert.deepEqual(yield* other, { type: 'error', error })
-    }))
-
-  it('S31 no schedule of two failing fibers and a third loses an error or leaves one running', () => {
-    const { complete } = explore(function* () {
-      const thrown: Error[] = []
-      function* failing(name: string) {
-        yield* snooze()
-        const error = new Error(name)
-        thrown.push(error)
-        throw error
-      }
-      const fibers = [spin(failing, 'a'), spin(failing, 'b'), spin(() => suspend())]
-      const caught = yield* thrownBy(Fiber.await(...fibers))
-      assert.deepEqual(new Set(whole(caught)), new Set(thrown))
-      assert.ok(fibers.every((fiber) => fiber.state === 'dead'))
-    })
-    assert.ok(complete)
+describe('S31 three ways', () => {
+  test('await gives the value, or that of the stop, also a falsy one, or throws the error', function* () {
+    const error = new Error('no')
+    assert.equal(yield* spin(valueAfter, 5, 42), 42)
+    assert.equal(yield* spin(valueAfter, 5, 42).await(), 42)
+    assert.equal(yield* thrownBy(spin(failAfter, 5, error)), error)
+    for (const value of [7, 0, '', false, null]) {
+      const fiber = spin(() => sleep())
+      fiber.stop(value)
+      assert.equal(yield* fiber, value)
+      assert.deepEqual(yield* Fiber.await(fiber), [value])
+    }
   })
 
-  it('S22 an error is not lost if the wait for the rest is struck by another error', () =>
-    virtual(function* () {
-      const [a, b] = [new Error('first'), new Error('of a bystander')]
-      const waiter = spin(function* () {
-        const slow = spin(() =>
-          ensure(
-            () => sleep(),
-            () => sleep(50),
-          ),
-        )
-        const failing = spin(failAfter, 5, a)
-        spin(failAfter, 10, b)
-        yield* Fiber.await(slow, failing)
-      })
-      const outcome = yield* waiter.join()
-      assert.ok(outcome.type === 'error')
-      assert.deepEqual(new Set(whole(outcome.error)), new Set([a, b]))
-    }))
+  test('without a value of the stop it throws FiberStopped: an ordinary error with the reason as cause', function* () {
+    const reason = new Error('the budget is spent')
+    const fiber = spin('worker', () => sleep())
+    const waiter = spin(function* () {
+      const error = yield* thrownBy(fiber)
+      yield* sleep(5)
+      return error
+    })
+    yield* sleep(1)
+    fiber.stop(undefined, { reason })
+    const error = yield* waiter // it lives on
+    assert.ok(error instanceof FiberStopped && !isStop(error))
+    assert.deepEqual([error.name, error.code, error.cause], ['FiberStopped', 'FIBER_STOPPED', reason])
+    assert.match(error.message, /main > worker .*join\(\)/)
+    const failed = yield* spin({ link: false }, () => fiber).join()
+    assert.ok(failed.type === 'error' && failed.error instanceof FiberStopped)
+  })
 
-  for (const end of ['stop', 'kill'] as const) {
-    it(`S22 an error is not lost if the wait for the rest is ended by ${end}`, () =>
-      virtual(function* () {
-        const error = new Error('first')
-        const waiter = spin(function* () {
-          const slow = spin(() =>
-            ensure(
-              () => sleep(),
-              () => sleep(50),
-            ),
-          )
-          yield* Fiber.await(slow, spin(failAfter, 5, error))
-        })
-        yield* sleep(10)
-        const outcome = yield* waiter[end]()
-        assert.ok(outcome.type === 'error' && outcome.error === error, outcome.type)
-      }))
+  test('an abandoned fiber was stopped without a value', function* () {
+    const fiber = yield* started(function* () {
+      for (let i = 0; ; i++) {
+        try {
+          yield* sleep(1)
+        } finally {
+          // biome-ignore lint/correctness/noUnsafeFinally: it takes back its own return
+          if (i < 1000) continue
+        }
+      }
+    })
+    assert.deepEqual(yield* fiber.kill(), { type: 'abandoned' })
+    assert.deepEqual(yield* fiber.join(), { type: 'abandoned' })
+    const error = yield* thrownBy(fiber)
+    assert.ok(error instanceof FiberStopped)
+    assert.match(error.message, /was abandoned/)
+  })
+
+  test('join gives the outcome and never throws', function* () {
+    const error = new Error('no')
+    const stopped = spin(() => sleep())
+    stopped.stop('v')
+    assert.deepEqual(yield* spin(valueAfter, 1, 1).join(), { type: 'value', value: 1 })
+    assert.deepEqual(yield* spin(failAfter, 1, error).join(), { type: 'error', error })
+    assert.deepEqual(yield* stopped.join(), { type: 'stopped', value: 'v' })
+  })
+
+  for (const [name, wait] of ways) {
+    test(`a stop of the waiter in ${name}, or a time-out, leaves the fiber alone`, function* () {
+      const target = spin(valueAfter, 100, 'whole')
+      const waiter = yield* started(() => scope(() => wait(target)) as Routine<unknown>)
+      yield* waiter.stop()
+      assert.equal(yield* moveOnAfter(1, () => wait(target), 'late'), 'late')
+      assert.equal(yield* target, 'whole')
+    })
+
+    test(`a dead fiber answers ${name} at once, as often as it is asked`, function* () {
+      const target = spin(valueAfter, 5, 'value')
+      const first = yield* wait(target)
+      for (let i = 0; i < 3; i++) assert.deepEqual(yield* wait(target), first)
+      assert.deepEqual(yield* Fiber.await(spin(() => wait(target))), [first])
+    })
   }
 
-  it('S22 an error that one of the rest threw is not lost if the wait for the others is ended by a stop', () =>
-    virtual(function* () {
-      const [a, b] = [new Error('first'), new Error('of the rest')]
-      const waiter = spin(function* () {
-        const slow = spin(() =>
-          ensure(
-            () => sleep(),
-            () => sleep(50),
-          ),
-        )
-        const second = spin(() =>
-          ensure(
-            () => sleep(),
-            () => failAfter(5, b),
-          ),
-        )
-        yield* Fiber.await(slow, second, spin(failAfter, 5, a))
+  test('Fiber.await gives all values in order, of dead ones too; of none an empty list', function* () {
+    const dead = spin(valueAfter, 1, 'dead')
+    yield* dead
+    const [late, fast] = [spin(valueAfter, 20, 'late'), spin(valueAfter, 2, 'fast')]
+    assert.deepEqual(yield* Fiber.await(late, dead, fast), ['late', 'dead', 'fast'])
+    assert.deepEqual(yield* Fiber.await(), [])
+  })
+
+  test('at the first error it stops the rest, waits for them, then throws; their errors are suppressed', function* () {
+    const [a, b] = [new Error('first'), new Error('cleanup')]
+    let isClean = false
+    const rest = [
+      spin(waits, () => failAfter(5, b)),
+      spin(waits, function* () {
+        yield* sleep(10)
+        isClean = true
+      }),
+    ]
+    assert.equal(yield* thrownBy(Fiber.await(...rest, spin('bad', failAfter, 5, a))), a)
+    assert.ok(isClean)
+    assert.equal(rest[1]!.stopReason, 'bad failed')
+    assert.deepEqual(suppressedErrors(a), [b])
+    yield* sleep(10) // it does not strike a second time
+  })
+
+  test('one that failed before, and one stopped without a value, count as errors', function* () {
+    const error = new Error('before')
+    const failed = spin({ link: false }, failAfter, 1, error)
+    yield* failed.join()
+    const others = [spin(() => sleep()), spin(() => sleep())]
+    assert.equal(yield* thrownBy(Fiber.await(others[0]!, failed)), error)
+    const stopped = spin(() => sleep())
+    stopped.stop()
+    assert.ok((yield* thrownBy(Fiber.await(others[1]!, stopped))) instanceof FiberStopped)
+    for (const other of others) assert.equal(other.outcome?.type, 'stopped')
+  })
+
+  test('a fiber given twice costs no other observer its answer', function* () {
+    const error = new Error('no')
+    const target = spin({ link: false }, failAfter, 5, error)
+    const twice = spin(() => thrownBy(Fiber.await(target, target)))
+    yield* sleep(1)
+    const other = spin(() => target.join())
+    assert.equal(yield* twice, error)
+    assert.deepEqual(yield* other, { type: 'error', error })
+  })
+
+  test('Fiber.await keeps how a fiber ended, though it lives again before the others have ended', function* () {
+    const again = spin(() =>
+      valueAfter([0, 10, 5, 30][Fiber.current.incarnation]!, Fiber.current.incarnation),
+    )
+    const slow = [spin(valueAfter, 25, 'slow'), spin(valueAfter, 25, 'slow too')]
+    const early = spin(() => Fiber.await(again, ...slow))
+    yield* again
+    const late = spin(() => Fiber.await(again, ...slow))
+    yield* sleep(1)
+    assert.equal(yield* again.restart(), 2)
+    const other = spin(() => again.restart())
+    assert.deepEqual(yield* early, [1, 'slow', 'slow too'])
+    assert.deepEqual(yield* late, [1, 'slow', 'slow too'])
+    assert.equal(yield* other, 3)
+  })
+
+  test('what await and join return serves one wait at a time, and again after it', function* () {
+    const fiber = spin(valueAfter, 10, 'value')
+    for (const op of [fiber.await(), fiber.join()]) {
+      const waiter = spin(() => moveOnAfter(5, () => op, 'timed out'))
+      yield* sleep(1)
+      const { code, message } = yield* thrownBy(op)
+      assert.deepEqual([code, /already being waited for/.test(message)], ['BAD_ARGUMENT', true])
+      assert.equal(yield* waiter, 'timed out')
+      const answer = yield* op
+      fiber.restart()
+      assert.notEqual(answer, 'timed out')
+      assert.notEqual(yield* op, 'timed out')
+      fiber.restart()
+    }
+    yield* fiber
+  })
+
+  for (const verb of ['stop', 'kill', 'raise'] as const) {
+    test(`no error is lost if a ${verb} cuts Fiber.await while it waits for the rest`, function* () {
+      const [a, b, c] = [new Error('first'), new Error('of the rest'), new Error('raised')]
+      const waiter = spin({ link: false }, function* () {
+        const second = spin({ link: false }, waits, () => failAfter(5, b))
+        yield* Fiber.await(slow(50), second, spin(failAfter, 5, a))
       })
       yield* sleep(20)
-      const outcome = yield* waiter.stop()
+      if (verb === 'raise') waiter.raise(c)
+      else waiter[verb]()
+      const outcome = yield* waiter.join()
       assert.ok(outcome.type === 'error')
-      assert.deepEqual(new Set(whole(outcome.error)), new Set([a, b]))
-    }))
-
-  const together = function* () {
-    const slow = spin(() =>
-      ensure(
-        () => sleep(20),
-        () => sleep(5),
-      ),
-    )
-    const fast = spin(valueAfter, 5, 1)
-    yield* Fiber.await(slow, fast)
-  }
-  it('S31 it can be stopped anywhere', () => void stopEverywhere(together))
-  it('S31 it can be raised in anywhere', () => void raiseEverywhere(together))
-})
-
-describe('Fiber.select', () => {
-  it('S37 the first to end is given with its value, and nobody is stopped (L19)', () =>
-    virtual(function* () {
-      const slow = spin(valueAfter, 50, 'slow')
-      const fast = spin(valueAfter, 5, 'fast')
-      assert.deepEqual(yield* Fiber.select(slow, fast), [fast, 'fast'])
-      assert.equal(slow.phase, 'live')
-      assert.equal(yield* slow, 'slow')
-    }))
-
-  it('S37 it throws if that one failed, and the others live on', () =>
-    virtual(function* () {
-      const error = new Error('no')
-      const slow = spin(valueAfter, 50, 'slow')
-      const failing = spin(failAfter, 5, error)
-      assert.equal(yield* thrownBy(Fiber.select(slow, failing)), error)
-      assert.equal(slow.phase, 'live')
-      assert.equal(yield* slow, 'slow')
-    }))
-
-  it('S37 one that was dead already answers at once', () =>
-    virtual(function* () {
-      const dead = spin(valueAfter, 1, 'dead')
-      yield* dead
-      const slow = spin(valueAfter, 50, 'slow')
-      assert.deepEqual(yield* Fiber.select(slow, dead), [dead, 'dead'])
-      yield* slow.stop()
-    }))
-
-  it('S37 a loser that fails later tells its parent as usual', () =>
-    virtual(function* () {
-      const error = new Error('later')
-      const failing = spin(failAfter, 50, error)
-      yield* Fiber.select(failing, spin(valueAfter, 5, 1))
-      assert.equal(yield* thrownBy(sleep()), error)
-    }))
-
-  it('S37 a stopped one gives its stop value, or throws FiberStopped', () =>
-    virtual(function* () {
-      const [a, b] = [spin(() => sleep()), spin(() => sleep())]
-      yield* sleep(1)
-      a.stop('v')
-      assert.deepEqual(yield* Fiber.select(a, b), [a, 'v'])
-      b.stop()
-      assert.ok((yield* thrownBy(Fiber.select(b))) instanceof FiberStopped)
-    }))
-
-  it('S37 a fiber given twice costs no other observer its answer', () =>
-    virtual(function* () {
-      const target = spin(valueAfter, 5, 'v')
-      const twice = spin(() => Fiber.select(target, target))
-      yield* sleep(1)
-      const other = spin(() => target.await())
-      assert.deepEqual(yield* twice, [target, 'v'])
-      assert.equal(yield* other, 'v')
-    }))
-
-  it('S37 in no schedule does it stop anyone or lose the error of a loser', () => {
-    const { complete } = explore(function* () {
-      const received: unknown[] = []
-      const thrown: Error[] = []
-      function* failing(name: string): Routine<never> {
-        yield* snooze()
-        const error = new Error(name)
-        thrown.push(error)
-        throw error
-      }
-      const parent = spin(function* () {
-        const [a, b] = [spin(failing, 'a'), spin(failing, 'b')]
-        try {
-          yield* Fiber.select(a, b)
-        } catch (e) {
-          received.push(e)
-        }
-        try {
-          for (let i = 0; i < 3; i++) yield* snooze()
-        } catch (e) {
-          received.push(e)
-        }
-      })
-      const outcome = yield* parent.join()
-      if (outcome.type === 'error') received.push(outcome.error)
-      // A loser that was stopped before its turn, because the parent ended, throws nothing.
-      assert.deepEqual(new Set(received.flatMap(whole)), new Set(thrown))
+      assert.deepEqual(new Set(whole(outcome.error)), new Set(verb === 'raise' ? [a, b, c] : [a, b]))
     })
-    assert.ok(complete)
-  })
 
-  const selecting = function* () {
-    const [a, b] = [spin(valueAfter, 5, 1), spin(valueAfter, 10, 2)]
-    yield* Fiber.select(a, b)
-    yield* b.join()
-  }
-  it('S37 it can be stopped anywhere', () => void stopEverywhere(selecting))
-  it('S37 it can be raised in anywhere', () => void raiseEverywhere(selecting))
-})
-
-describe('joinChildren', () => {
-  it('S02 it waits for the present children and tells their outcomes, oldest first', () =>
-    virtual(function* () {
-      const error = new Error('no')
-      spin(valueAfter, 10, 1)
-      spin(failAfter, 5, error)
-      spin(() => sleep()).stop('v')
-      assert.deepEqual(yield* Fiber.current.joinChildren(), [
-        { type: 'value', value: 1 },
-        { type: 'error', error },
-        { type: 'stopped', value: 'v' },
-      ])
-      yield* sleep(100) // nothing strikes again
-    }))
-
-  it('S02 it lets a body wait for its children instead of stopping them', () =>
-    virtual(function* () {
-      const log: string[] = []
-      const parent = spin(function* () {
-        spin(function* () {
-          yield* sleep(10)
-          log.push('child')
-        })
-        yield* Fiber.current.joinChildren()
-      })
-      yield* parent
-      assert.deepEqual(log, ['child'])
-    }))
-
-  it('S22 the error of a child is not lost if the wait is struck before the others have ended', () =>
-    virtual(function* () {
+    test(`no error of a child is lost if a ${verb} cuts joinChildren`, function* () {
       const [a, b] = [new Error('child'), new Error('raised')]
-      const parent = spin(function* () {
+      const parent = spin({ link: false }, function* () {
         spin(failAfter, 5, a)
         spin(() => sleep())
         yield* Fiber.current.joinChildren()
       })
       yield* sleep(10)
-      const outcome = yield* parent.raise(b)
+      const outcome = yield* verb === 'raise' ? parent.raise(b) : parent[verb]()
       assert.ok(outcome.type === 'error')
-      assert.deepEqual(new Set(whole(outcome.error)), new Set([a, b]))
-    }))
+      assert.deepEqual(new Set(whole(outcome.error)), new Set(verb === 'raise' ? [a, b] : [a]))
+    })
+  }
 
-  it('S22 the error of a child is not lost if the wait is stopped before the others have ended', () =>
-    virtual(function* () {
-      const error = new Error('child')
-      const parent = spin(function* () {
-        spin(failAfter, 5, error)
-        spin(() => sleep())
-        yield* Fiber.current.joinChildren()
+  test('the error of a bystander strikes Fiber.await after the rest have ended, none is lost', function* () {
+    const [a, b] = [new Error('first'), new Error('of a bystander')]
+    const waiter = spin({ link: false }, function* () {
+      spin(failAfter, 10, b)
+      yield* Fiber.await(slow(50), spin(failAfter, 5, a))
+    })
+    assert.equal(yield* thrownBy(waiter), a)
+    assert.deepEqual(suppressedErrors(a), [b])
+  })
+
+  test('the error of a raw fiber is not lost when Fiber.await is cut', function* () {
+    const raw = new Fiber(() => waits(() => failing('of the raw fiber')))
+    const waiter: Fiber = spin({ link: false }, function* () {
+      const bad = spin({ link: false }, failAfter, 5, new Error('first'))
+      spin(waits, () => waiter.schedule(), 1)
+      yield* transfer(raw) // the waiter is told of its end from now on
+      yield* Fiber.await(bad, raw, slow(100))
+    })
+    yield* sleep(10)
+    const outcome = yield* waiter.stop()
+    const told = whole(outcome.type === 'error' && outcome.error).map((error) => (error as Error).message)
+    assert.deepEqual(told.sort(), ['first', 'of the raw fiber'])
+  })
+
+  test('an error is not lost when the failed child lives again elsewhere before joinChildren is cut', function* () {
+    const error = new Error('of its first life')
+    const parent = yield* started(function* () {
+      spin(function* () {
+        if (Fiber.current.incarnation === 1) yield* failAfter(5, error)
+        yield* sleep()
       })
-      yield* sleep(10)
-      const outcome = yield* parent.stop()
-      assert.ok(outcome.type === 'error' && outcome.error === error, outcome.type)
-    }))
+      spin(() => sleep())
+      yield* Fiber.current.joinChildren()
+    })
+    const [bad, other] = parent.children as [Fiber, Fiber]
+    yield* sleep(10)
+    bad.restart().attachTo(other)
+    yield* sleep(1)
+    assert.deepEqual(yield* parent.stop(), { type: 'error', error })
+  })
 
-  it('S12 shutdownChildren stops them, waits for their cleanup and tells the outcomes', () =>
-    virtual(function* () {
-      let cleanedUp = false
-      spin(() =>
-        ensure(
-          () => sleep(),
-          function* () {
-            yield* sleep(10)
-            cleanedUp = true
-          },
-        ),
+  test('Fiber.await that is iterated by hand after a failure loses no error', function* () {
+    const error = new Error('first')
+    const failed = spin({ link: false }, failAfter, 1, error)
+    yield* failed.join()
+    const waiting = Fiber.await(failed, slow(5))
+    const thrown = yield* thrownBy(
+      scope(() => {
+        for (const _ of waiting);
+      }),
+    )
+    assert.ok(thrown instanceof BadYield)
+    assert.deepEqual(suppressedErrors(thrown), [error])
+    yield* sleep(1) // it does not strike as well
+  })
+
+  test('a wait for fibers can be stopped and raised in anywhere', () => {
+    const scenario = function* () {
+      const child = spin(valueAfter, 5, 1)
+      yield* Fiber.await(
+        spin(waits, () => sleep(5), 20),
+        child,
       )
-      yield* sleep(1)
-      const outcomes = yield* Fiber.current.shutdownChildren()
-      assert.deepEqual(outcomes, [{ type: 'stopped', value: undefined }])
-      assert.ok(cleanedUp)
-    }))
+      yield* spin(() => child.join())
+    }
+    assert.ok(stopEverywhere(scenario).switchpoints > 5)
+    raiseEverywhere(scenario)
+  })
 })
 
-describe('waits that can never end', () => {
-  it('S32 awaiting or joining yourself throws DeadlockError at once', () =>
-    virtual(function* () {
-      for (const op of [Fiber.current.await(), Fiber.current.join()]) {
-        const error = yield* thrownBy(op)
-        assert.ok(error instanceof DeadlockError)
-        assert.match(error.message, /main awaits itself/)
-      }
-    }))
+describe('S32 awaiting yourself', () => {
+  const own: [string, (self: Fiber) => Op<unknown>][] = [
+    ...ways,
+    ['Fiber.await with others', (self) => Fiber.await(spin(valueAfter, 10, 1), self)],
+    ['a stop inside a shield', (self) => shield(() => self.stop())],
+    ['call', (self) => call(self, 'hello?')],
+  ]
+  for (const [name, wait] of own) {
+    test(`throws DeadlockError at once: ${name}`, function* () {
+      const fiber = spin('narcissus', () => thrownBy(scope(() => wait(Fiber.current))))
+      const error = yield* fiber
+      assert.ok(error instanceof DeadlockError)
+      assert.match(error.message, /main > narcissus/)
+    })
+  }
 
-  it('S32 Fiber.await with yourself among the fibers throws DeadlockError at once', () =>
-    virtual(function* () {
-      const other = spin(valueAfter, 10, 1)
-      const fiber = spin({ link: false }, function* () {
-        yield* Fiber.await(other, Fiber.current)
-      })
-      const outcome = yield* moveOnAfter(100, () => fiber.join())
-      if (outcome === undefined) yield* fiber.kill()
-      assert.ok(outcome?.type === 'error' && outcome.error instanceof DeadlockError, 'it waits for ever')
-    }))
-
-  it('S32 two fibers that await each other: the second is told, with their names', () =>
-    virtual(function* () {
-      let b!: Fiber
-      const a = spin({ name: 'a', link: false }, function* () {
-        yield* sleep(1)
-        yield* b.await()
-      })
-      b = spin({ name: 'b', link: false }, function* () {
-        yield* sleep(2)
-        yield* a.await()
-      })
-      const outcome = yield* b.join()
-      assert.ok(outcome.type === 'error' && outcome.error instanceof DeadlockError)
-      assert.match(outcome.error.message, /b -> a -> b/)
-      yield* a.join() // b has failed, so a goes on too
-    }))
-
-  it('S32 a ring of 50 fibers is found', () =>
-    virtual(function* () {
-      const fibers: Fiber<any>[] = []
-      for (let i = 0; i < 50; i++) {
-        fibers.push(
-          spin({ link: false }, function* () {
-            yield* sleep(i)
-            yield* fibers[(i + 1) % 50]!.join()
-          }),
-        )
-      }
-      const outcome = yield* fibers[49]!.join()
-      assert.ok(outcome.type === 'error' && outcome.error instanceof DeadlockError)
-      yield* Fiber.current.joinChildren()
-    }))
-
-  it('S32 a cycle through a fiber that waits inside a time-out is none', () =>
-    virtual(function* () {
-      let b!: Fiber
-      const a = spin(function* () {
-        yield* sleep(1)
-        return yield* moveOnAfter(100, () => b.join(), 'moved on')
-      })
-      b = spin(function* () {
-        yield* sleep(2)
-        return yield* a.await()
-      })
-      assert.equal(yield* b, 'moved on')
-    }))
-
-  it('S32 a child that awaits its parent is stopped when the parent ends', () =>
-    virtual(function* () {
-      let child!: Fiber
-      const parent = spin(function* () {
-        const self = Fiber.current
-        child = spin(() => self.await())
-        yield* sleep(10)
-        return 1
-      })
-      assert.equal(yield* parent, 1)
-      assert.equal(child.outcome?.type, 'stopped')
-    }))
-
-  it('S33 a program in which nothing can happen any more is rejected, with the tree and its waits', async () => {
-    await assert.rejects(
-      virtual(function* () {
-        spin('reader', () => receive())
-        yield* spin('sleeper', () => suspend())
-      }),
-      (error) => {
-        assert.ok(error instanceof DeadlockError)
-        assert.match(error.message, /main {2}waiting for sleeper to end/)
-        assert.match(error.message, /reader {2}waiting for receive\(\)/)
-        assert.match(error.message, /sleeper {2}waiting for suspend\(\)/)
-        return true
-      },
-    )
+  test('a push into the own full mailbox as well', function* () {
+    const { mailbox } = Fiber.current
+    mailbox.cap(1)
+    yield* mailbox.push(1)
+    const error = yield* thrownBy(mailbox.push(2))
+    assert.ok(error instanceof DeadlockError)
+    assert.match(error.message, /own full mailbox/)
   })
 
-  it('S33 a mixed cycle is found by it', async () => {
-    await assert.rejects(
-      virtual(function* () {
-        let b!: Fiber
-        const a = spin(() => Fiber.await(b))
-        b = spin(() => Fiber.await(a))
+  /** So many fibers in a circle, each awaits the next; they come one after the other. */
+  function circle(n: number, wait = (fiber: Fiber<any>): Op<unknown> => fiber.join()): Fiber<any>[] {
+    const fibers: Fiber<any>[] = Array.from({ length: n }, (_, i) =>
+      spin({ name: `f${i}`, link: false }, function* () {
+        yield* sleep(i + 1)
+        return yield* wait(fibers[(i + 1) % n]!)
+      }),
+    )
+    return fibers
+  }
+
+  test('a circle of awaits is found by the fiber that closes it, and named', function* () {
+    const [a, b] = circle(2)
+    const error = yield* thrownBy(b!)
+    assert.ok(error instanceof DeadlockError)
+    assert.match(error.message, /f1 -> f0 -> f1$/)
+    assert.deepEqual((yield* a!.join()).type, 'value') // b has ended, so a goes on
+    assert.ok((yield* thrownBy(circle(99).at(-1)!)) instanceof DeadlockError)
+  })
+
+  test('one that is longer than 100 is left to S33', async () => {
+    const deadlock = virtual(() => circle(100).at(-1)!)
+    await assert.rejects(deadlock, { code: 'DEADLOCK', message: /f0 {2}waiting for f1 to end/ })
+  })
+
+  test('a circle in which one waits inside a time limit is none, whichever comes last', function* () {
+    for (const limited of ['f0', 'f1', 'f2']) {
+      const fibers = circle(3, (next) =>
+        Fiber.current.name === limited ? moveOnAfter(50, () => scope(() => next), 'moved on') : next,
+      )
+      assert.deepEqual(yield* Fiber.await(...fibers), Array(3).fill('moved on'))
+    }
+  })
+
+  test('a chain that ends in a fiber which waits for something else is none', function* () {
+    const last = spin(valueAfter, 10, 'value')
+    const first = spin(() => spin(() => last).await())
+    assert.equal(yield* first, 'value')
+  })
+
+  test('a child may await an ancestor: it is stopped when that one ends', function* () {
+    let child!: Fiber
+    const parent = spin(function* () {
+      const self = Fiber.current
+      child = spin(() => self)
+      yield* sleep(10)
+      return 1
+    })
+    assert.equal(yield* parent, 1)
+    assert.equal(child.outcome?.type, 'stopped')
+  })
+})
+
+describe('S33 deadlock of the whole program', () => {
+  test('is rejected with the tree and what each fiber waits for', async () => {
+    const deadlock = virtual(function* () {
+      spin('reader', () => receive())
+      spin('choosy', () => receive(function isEven() {} as () => boolean))
+      spin('joiner', () => Fiber.current.parent!.join())
+      const fibers = ['a', 'b', 'c', 'd', 'e'].map((name) => spin(name, () => suspend()))
+      spin('three', () => Fiber.await(...fibers.slice(0, 3)))
+      yield* Fiber.await(...fibers)
+    })
+    await assert.rejects(deadlock, (error: Error) => {
+      assert.ok(error instanceof DeadlockError)
+      for (const line of [
+        /main {2}waiting for a, b, c and 2 more to end/,
+        /reader {2}waiting for receive\(\)/,
+        /choosy {2}waiting for receive\(isEven\)/,
+        /joiner {2}waiting for main to end/,
+        /e {2}waiting for suspend\(\)/,
+        /three {2}waiting for a, b, c to end/,
+      ])
+        assert.match(error.message, line)
+      return true
+    })
+  })
+
+  const deadlocks: [string, () => Routine<unknown>][] = [
+    [
+      'a circle that single awaits do not show',
+      function* () {
+        const a: Fiber<any> = spin(() => Fiber.await(b))
+        const b: Fiber<any> = spin(() => Fiber.await(a))
         yield* Fiber.await(a, b)
-      }),
-      DeadlockError,
-    )
+      },
+    ],
+    [
+      'a transfer to a fiber that waits for ever',
+      function* () {
+        yield* transfer(new Fiber(() => suspend()))
+      },
+    ],
+  ]
+  for (const [name, body] of deadlocks) {
+    test(`is found: ${name}`, () => assert.rejects(virtual(body), DeadlockError))
+  }
+
+  test('a main fiber in a bare suspend goes on when nothing else can happen', function* () {
+    const log: string[] = []
+    spin(waits, () => void log.push('child'), 10)
+    assert.equal(yield* suspend(), undefined)
+    assert.deepEqual(log, ['child'])
+    assert.equal(runtime().now(), 10)
   })
-
-  it('S33 a main fiber in a bare suspend goes on when nothing else can happen', () =>
-    virtual(function* () {
-      const log: string[] = []
-      spin(function* () {
-        yield* sleep(10)
-        log.push('child')
-      })
-      assert.equal(yield* suspend(), undefined)
-      log.push('main')
-      assert.deepEqual(log, ['child', 'main'])
-    }))
-
-  it('S11 a stop observed by its own fiber strikes at once instead of waiting for itself', () =>
-    virtual(function* () {
-      const fiber = spin(function* () {
-        yield* Fiber.current.stop('self')
-        assert.fail('not reached')
-      })
-      assert.equal(yield* fiber.await(), 'self')
-    }))
-
-  it('S32 observing your own end inside a shield is a deadlock that is told', () =>
-    virtual(function* () {
-      const fiber = spin(function* () {
-        const self = Fiber.current
-        return yield* thrownBy(shield(() => self.stop()))
-      })
-      assert.ok((yield* fiber.await()) instanceof DeadlockError)
-    }))
 })

@@ -1,0 +1,195 @@
+// scope: what it waits for, what stops it, and how it ends. That the first error stops the rest is S28.
+
+import {
+  assert,
+  describe,
+  Fiber,
+  moveOnAfter,
+  now,
+  type Op,
+  reports,
+  scope,
+  sleep,
+  spin,
+  started,
+  suppressedErrors,
+  test,
+  thrownBy,
+  waits,
+} from '../prelude.js'
+
+/** A child that takes `ms` to clean up, and then says so. */
+const cleansUp = (log: string[], ms = 10) =>
+  spin(() => waits(() => waits(() => log.push(`child cleaned up at ${now()}`), ms)))
+
+describe('a scope in peace', () => {
+  test('gives the value of its body when all children have ended, late ones and their children too', function* () {
+    const body = function* () {
+      spin(() => scope(() => void spin(() => sleep(20))))
+      yield* sleep(15)
+      spin(() => sleep(10))
+      return 'value'
+    }
+    assert.equal(yield* scope(body), 'value')
+    assert.equal(now(), 25)
+  })
+
+  test('owns what is spun inside it, by any function; the innermost scope counts', function* () {
+    const helper = (ms: number) => void spin(() => sleep(ms))
+    yield* scope(function* () {
+      helper(100)
+      yield* scope(() => moveOnAfter(1000, () => helper(10)))
+      assert.equal(now(), 10)
+    })
+    assert.equal(now(), 100)
+  })
+
+  test('can be entered again, in another fiber, whatever became of it before', function* () {
+    let next: (() => unknown)[] = [() => assert.fail('oops'), () => sleep(), () => 'done']
+    const again = scope(function* () {
+      spin(() => sleep(10))
+      yield* sleep(1)
+      return yield* spin(next.shift() as () => Op<string>)
+    })
+    assert.equal((yield* thrownBy(again)).message, 'oops')
+    assert.equal(yield* moveOnAfter(5, () => again, 'moved on'), 'moved on')
+    const fiber = spin(() => again)
+    assert.equal(yield* fiber, 'done')
+    assert.equal(now(), 16)
+    next = [() => sleep(1)]
+    assert.equal(yield* again, undefined)
+  })
+
+  test('that ends restarts no child', function* () {
+    let child: Fiber | undefined
+    const fiber = yield* started(() =>
+      scope(function* () {
+        child = spin(() => {}) as Fiber
+        spin(() => waits(() => sleep(10)))
+        yield* sleep()
+      }),
+    )
+    fiber.stop()
+    yield* sleep(5)
+    assert.throws(() => child?.restart(), { code: 'BAD_STATE', message: /its parent is over/ })
+    yield* fiber.join()
+  })
+})
+
+describe('an error', () => {
+  test('of an inner scope that is caught leaves the outer one alone', function* () {
+    const log: string[] = []
+    yield* scope(function* () {
+      spin(() => waits(() => log.push('child of the outer scope'), 20))
+      const fails = () => {
+        throw new Error('inner')
+      }
+      log.push((yield* thrownBy(scope(() => void spin(fails)))).message)
+    })
+    assert.deepEqual(log, ['inner', 'child of the outer scope'])
+  })
+
+  test('may strike the wait for the children more than once: every error is kept', function* () {
+    const third = () => {
+      throw new Error('third')
+    }
+    const fiber = yield* started(() => scope(() => void spin(() => waits(() => waits(third, 50)))))
+    fiber.raise('first')
+    yield* sleep(10)
+    fiber.raise('second')
+    const outcome = yield* fiber.join()
+    assert.ok(outcome.type === 'error')
+    const messages = [outcome.error, ...suppressedErrors(outcome.error)].map((e) => (e as Error).message)
+    assert.deepEqual(messages, ['first', 'second', 'third'])
+    assert.equal(now(), 51)
+  })
+
+  test('of a child stops the others with a deadline of their own, of which only they are reported', function* () {
+    const fails = () => assert.fail('oops')
+    const body = () => {
+      spin('clings', () => waits(() => sleep()))
+      spin(() => waits(fails, 5))
+    }
+    assert.equal((yield* thrownBy(scope(body))).message, 'oops')
+    assert.equal(now(), 5005)
+    assert.equal(reports().length, 1)
+    assert.match(reports()[0] as string, /main > clings was forced to end/)
+  })
+
+  test('of a child while a stop goes through the scope is not lost', function* () {
+    const late = () => {
+      throw new Error('late')
+    }
+    const fiber = yield* started(() => scope(() => void spin(() => waits(late))))
+    fiber.stop()
+    const outcome = yield* fiber.join()
+    assert.equal(outcome.type === 'error' && (outcome.error as Error).message, 'late')
+  })
+})
+
+describe('a stop', () => {
+  test('reaches a scope that waits for its children, and they are stopped', function* () {
+    const log: string[] = []
+    const fiber = spin(function* () {
+      yield* scope(() => void cleansUp(log))
+      assert.fail('not reached')
+    })
+    yield* sleep(5)
+    assert.deepEqual(yield* fiber.stop('v'), { type: 'stopped', value: 'v' })
+    assert.deepEqual(log, ['child cleaned up at 15'])
+  })
+
+  test('of a limit around it: the children are awaited before the limit gives its value', function* () {
+    const log: string[] = []
+    const body = function* () {
+      cleansUp(log, 20)
+      yield* sleep()
+    }
+    assert.equal(yield* moveOnAfter(10, () => scope(body), 'moved on'), 'moved on')
+    assert.deepEqual(log, ['child cleaned up at 30'])
+  })
+
+  test('leaves the children time to clean up, though the body uses its part of the grace', function* () {
+    const log: string[] = []
+    const body = function* () {
+      cleansUp(log, 1000)
+      yield* waits(() => sleep())
+    }
+    const fiber = spin(() => scope(body))
+    yield* sleep(1)
+    yield* fiber.stop()
+    assert.deepEqual(log, ['child cleaned up at 3501'])
+  })
+
+  test('without grace forces the children', function* () {
+    const log: string[] = []
+    const fiber = spin(() => scope(() => void cleansUp(log)))
+    yield* sleep(1)
+    assert.deepEqual(yield* fiber.kill(), { type: 'stopped', value: undefined })
+    assert.deepEqual(log, ['child cleaned up at 1'])
+  })
+
+  test('reaches a child that was spun in the cleanup of the body', function* () {
+    const log: string[] = []
+    const cleanup = function* () {
+      cleansUp(log)
+      yield* sleep(1)
+    }
+    const fiber = spin(() => scope(() => waits(cleanup)))
+    yield* sleep(1)
+    yield* fiber.stop()
+    assert.deepEqual(log, ['child cleaned up at 12'])
+  })
+
+  test('of itself by the body ends it with its children, also one that awaits another', function* () {
+    const fiber = spin(() =>
+      scope(function* () {
+        const slow = spin(() => sleep(100))
+        spin(() => slow.join())
+        yield* Fiber.current.stop('by its own body')
+      }),
+    )
+    assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: 'by its own body' })
+    assert.equal(now(), 0)
+  })
+})

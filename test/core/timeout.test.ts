@@ -1,0 +1,190 @@
+// moveOnAfter, cancelAfter and their handle; what the rules say of limits is in semantics/regions.
+
+import {
+  assert,
+  Cancel,
+  cancelAfter,
+  describe,
+  Fiber,
+  moveOnAfter,
+  now,
+  type Op,
+  runtime,
+  shield,
+  sleep,
+  spin,
+  type Timeout,
+  test,
+  thrownBy,
+} from '../prelude.js'
+
+type Limit = (ms: number, body: (timeout: Timeout) => Op<unknown>) => Op<unknown>
+const limits: [string, Limit][] = [
+  ['moveOnAfter', moveOnAfter],
+  ['cancelAfter', (ms, body) => moveOnAfter(10_000, () => cancelAfter(ms, body))],
+]
+
+describe('moveOnAfter', () => {
+  test('gives the value of its body when there is time, else its own', function* () {
+    const rows: [Op<unknown>, unknown][] = [
+      [moveOnAfter(10, () => sleep(9), 'too late'), undefined],
+      [moveOnAfter(10, () => sleep(11), 'too late'), 'too late'],
+      [moveOnAfter(10, () => sleep(11)), undefined],
+      [moveOnAfter(10, () => sleep(11), { value: 'too late', grace: 5 }), 'too late'],
+      [moveOnAfter(10, () => sleep(11), { grace: 5 }), undefined],
+      [moveOnAfter(10, () => sleep(11), { status: 504 }), { status: 504 }],
+      [moveOnAfter(10, () => sleep(11), { value: 1, status: 504 }), { value: 1, status: 504 }],
+      [moveOnAfter(10, () => sleep(11), {}), {}],
+      [moveOnAfter(10, () => sleep(11), null), null],
+      [moveOnAfter(10, () => 'a plain value'), 'a plain value'],
+    ]
+    for (const [op, expected] of rows) assert.deepEqual(yield* op, expected)
+    assert.equal(now(), 89)
+  })
+
+  test('of 0 ms fires at the first switchpoint', function* () {
+    const log: string[] = []
+    const body = function* () {
+      log.push('begun')
+      yield* sleep(0)
+      log.push('not reached')
+    }
+    assert.equal(yield* moveOnAfter(0, body, 'moved on'), 'moved on')
+    assert.deepEqual(log, ['begun'])
+    assert.equal(yield* moveOnAfter(0, () => 'no switchpoint', 'moved on'), 'no switchpoint')
+  })
+
+  test('can be used again, one after the other', function* () {
+    const limit = moveOnAfter(10, () => sleep(), 'again')
+    for (let i = 0; i < 3; i++) assert.equal(yield* limit, 'again')
+    assert.equal(now(), 30)
+  })
+})
+
+describe('cancelAfter', () => {
+  test('throws Cancel, or the error, class or message given', function* () {
+    const mine = new TypeError('mine')
+    const plain = yield* thrownBy(cancelAfter(1, () => sleep()))
+    assert.ok(plain instanceof Cancel)
+    assert.equal(plain.message, 'main was cancelled after 1 ms')
+    assert.equal(yield* thrownBy(cancelAfter(1, () => sleep(), mine)), mine)
+    assert.ok((yield* thrownBy(cancelAfter(1, () => sleep(), RangeError))) instanceof RangeError)
+    const named = yield* thrownBy(cancelAfter(1, () => sleep(), 'too slow'))
+    assert.ok(named instanceof Cancel && named.message === 'too slow')
+    assert.equal(yield* cancelAfter(10, () => 'in time'), 'in time')
+  })
+
+  test('can be used again, one after the other', function* () {
+    const body = function* (timeout: Timeout) {
+      yield* sleep(3)
+      timeout.reset()
+      yield* sleep()
+    }
+    const limit = cancelAfter(5, body)
+    for (let i = 0; i < 3; i++) assert.ok((yield* thrownBy(limit)) instanceof Cancel)
+    assert.equal(now(), 24)
+  })
+})
+
+describe('the handle', () => {
+  for (const [name, limit] of limits) {
+    test(`of ${name}: remaining counts down, reset begins anew, extend adds`, function* () {
+      const log: number[] = []
+      let kept: Timeout | undefined
+      const body = function* (timeout: Timeout) {
+        kept = timeout
+        log.push(timeout.remaining)
+        yield* sleep(30)
+        log.push(timeout.remaining)
+        timeout.reset()
+        log.push(timeout.remaining)
+        yield* sleep(30)
+        timeout.extend(50)
+        log.push(timeout.remaining)
+        yield* thrownBy(sleep())
+        log.push(timeout.remaining, now())
+      }
+      yield* limit(100, body)
+      assert.deepEqual(log, [100, 70, 100, 120, 0, 180])
+      kept?.reset() // the block is over: nothing happens
+      kept?.extend(10)
+      assert.equal(kept?.remaining, 0)
+      assert.equal(runtime().timers.size, 0)
+    })
+
+    test(`of ${name}: a hundred resets, from another fiber too, keep it from firing`, function* () {
+      let handle: Timeout | undefined
+      const fiber = spin(() =>
+        limit(10, function* (timeout) {
+          handle = timeout
+          yield* sleep(905)
+          return 'done'
+        }),
+      )
+      for (let i = 0; i < 100; i++) {
+        yield* sleep(9)
+        handle?.reset()
+      }
+      assert.equal(yield* fiber, 'done')
+      assert.equal(now(), 905)
+    })
+  }
+
+  test('of a limit whose timer is late says 0, not less', function* () {
+    yield* moveOnAfter(10, function* (timeout) {
+      runtime().backend.time += 20
+      assert.equal(timeout.remaining, 0)
+      yield* sleep(0)
+    })
+  })
+})
+
+describe('limits inside each other', () => {
+  const orders = [
+    [10, 20, 30],
+    [10, 30, 20],
+    [20, 10, 30],
+    [20, 30, 10],
+    [30, 10, 20],
+    [30, 20, 10],
+  ] as const
+  for (const [inner, middle, outer] of orders) {
+    test(`of ${inner}, ${middle} and ${outer} ms: each ends its own block`, function* () {
+      const log: string[] = []
+      const level = (name: string, ms: number, body: () => Op<unknown>) =>
+        function* () {
+          log.push(`${yield* moveOnAfter(ms, body, name)} at ${now()}`)
+          yield* sleep()
+        }
+      const nest = level('inner', inner, () => sleep())
+      yield* moveOnAfter(1000, level('outer', outer, level('middle', middle, nest)))
+      const expected = [`outer at ${outer}`]
+      if (middle < outer) expected.unshift(`middle at ${middle}`)
+      if (inner < middle && inner < outer) expected.unshift(`inner at ${inner}`)
+      assert.deepEqual(log, expected)
+    })
+  }
+
+  test('of both kinds: the nearer one strikes', function* () {
+    assert.ok((yield* thrownBy(moveOnAfter(20, () => cancelAfter(10, () => sleep())))) instanceof Cancel)
+    assert.equal(yield* moveOnAfter(10, () => cancelAfter(20, () => sleep()), 'moved on'), 'moved on')
+    assert.equal(yield* cancelAfter(20, () => moveOnAfter(10, () => sleep(), 'moved on')), 'moved on')
+    assert.ok((yield* thrownBy(cancelAfter(10, () => moveOnAfter(20, () => sleep())))) instanceof Cancel)
+    assert.equal(now(), 40)
+  })
+})
+
+test('a limit leaves no timer behind, however its block ends', function* () {
+  yield* moveOnAfter(1000, () => sleep(1))
+  const fails = () => {
+    throw new Error('oops')
+  }
+  yield* thrownBy(cancelAfter(1000, fails))
+  yield* thrownBy(moveOnAfter(1000, fails))
+  const fiber = spin(() => moveOnAfter(1000, () => cancelAfter(1000, () => shield(() => sleep()))))
+  yield* sleep(1)
+  yield* fiber.kill()
+  for (let i = 0; i < 10_000; i++) yield* moveOnAfter(1000, (limit) => limit.reset())
+  assert.equal(runtime().timers.size, 0)
+  assert.deepEqual(Fiber.current.children, [])
+})

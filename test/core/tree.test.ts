@@ -1,0 +1,77 @@
+// Observers of an end, and what an end leaves for the next incarnation.
+
+import {
+  assert,
+  describe,
+  Fiber,
+  failAfter,
+  Mutex,
+  moveOnAfter,
+  reports,
+  sleep,
+  spin,
+  started,
+  test,
+  thrownBy,
+  waits,
+} from '../prelude.js'
+
+describe('observers', () => {
+  for (const leaver of [0, 1, 2]) {
+    test(`waiter ${leaver} of three leaves and comes back with the same op: each is told once`, function* () {
+      const told: number[] = []
+      const target = spin(() => sleep(100))
+      for (const i of [0, 1, 2]) {
+        spin(function* () {
+          const op = target.join()
+          yield* sleep(i)
+          if (i === leaver) yield* moveOnAfter(10, () => op)
+          yield* op
+          told.push(i)
+        })
+        yield* sleep(0)
+      }
+      yield* Fiber.current.joinChildren()
+      assert.deepEqual(told.toSorted(), [0, 1, 2])
+    })
+  }
+})
+
+describe('what an end leaves for the next incarnation', () => {
+  test('an error of the second that is not awaited is told, though the first was awaited', function* () {
+    for (const link of [true, false]) {
+      const child: Fiber = spin({ link }, () => failAfter(1, new Error(`incarnation ${child.incarnation}`)))
+      assert.equal((yield* thrownBy(child)).message, 'incarnation 1')
+      child.restart()
+      if (link) assert.equal((yield* thrownBy(sleep(10))).message, 'incarnation 2')
+      else yield* sleep(10)
+    }
+    assert.match(reports().join(), /^unobserved: .* failed and nobody was awaiting it$/)
+  })
+
+  test('an error that was raised too late for the first does not hinder the second', function* () {
+    let lives = 0
+    const child = spin(() => {
+      lives++
+      Fiber.current.raise('too late')
+    })
+    yield* child
+    child.restart()
+    assert.equal((yield* child.join()).type, 'value')
+    assert.equal(lives, 2)
+  })
+})
+
+test('locks that a fiber holds are let go when its body is over, though its children still die', function* () {
+  const mutex = new Mutex()
+  spin(function* () {
+    yield* mutex.lock()
+    spin(waits, () => sleep(50))
+    yield* sleep(1)
+  })
+  yield* sleep(0)
+  const waiter = yield* started(() => mutex.lock() as any)
+  yield* sleep(5)
+  assert.notEqual(waiter.outcome, undefined)
+  yield* Fiber.current.joinChildren()
+})

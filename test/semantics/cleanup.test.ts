@@ -1,0 +1,909 @@
+// S15-S22: the stop ladder. Ask, throw once, let cleanup wait until the deadline, then force, then abandon.
+
+import {
+  after,
+  assert,
+  BadArgument,
+  cancelAfter,
+  describe,
+  ensure,
+  every,
+  Fiber,
+  FiberStopped,
+  failAfter,
+  failEverywhere,
+  isStop,
+  moveOnAfter,
+  NonErrorThrown,
+  now,
+  type Op,
+  type Outcome,
+  Queue,
+  type Routine,
+  raiseEverywhere,
+  receive,
+  reports,
+  run,
+  runtime,
+  type Switchpoint,
+  scope,
+  shield,
+  sleep,
+  spin,
+  started,
+  stopEverywhere,
+  suppressedErrors,
+  suspend,
+  tap,
+  test,
+  throttledLoop,
+  thrownBy,
+  transfer,
+  until,
+  waits,
+  whole,
+} from '../prelude.js'
+
+const nothing = () => {}
+const forever = () => sleep()
+const naps = (ms: number) => () => sleep(ms)
+const isStopped = { type: 'stopped', value: undefined }
+type Act = (fiber: Fiber) => unknown
+
+/** `started` for any body. */
+const begun = started as (body: () => Op<any>, options?: { grace?: number }) => Routine<Fiber<any>>
+
+/** Stops a body that has begun to wait; how it ended. */
+function* stopped(body: () => Op<any>, options = {}, verb: 'stop' | 'kill' = 'stop'): Routine<Outcome<any>> {
+  return yield* (yield* begun(body, options))[verb]()
+}
+
+/** Notes when it was forced. */
+const forcible = (log: unknown[]) => waits(() => log.push(`forced at ${now()}`))
+/** Its cleanup waits for ever, and is forced. */
+const clings = (log: unknown[]) => waits(() => forcible(log))
+
+/** Takes its own return back, again and again. */
+function* neverLetsGo(onYield?: any): Routine<void> {
+  for (;;) {
+    // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
+    hold: try {
+      if (typeof onYield === 'function') onYield()
+      yield* sleep(1)
+    } finally {
+      // biome-ignore lint/correctness/noUnsafeFinally: that is the point
+      break hold
+    }
+  }
+}
+
+const fails = (error: unknown) => (): never => {
+  throw error
+}
+/** Waits, and fails in its cleanup. */
+const failsInCleanup = (error: any, ms = 0) => waits(() => failAfter(ms, error))
+
+function errorOf(outcome: Outcome<unknown>): any {
+  assert.equal(outcome.type, 'error')
+  return outcome.type === 'error' && outcome.error
+}
+
+describe('S15 phases', () => {
+  test('a fiber goes through them one after the other', function* () {
+    const phases: string[] = []
+    const note = () => phases.push(fiber.phase)
+    const fiber: Fiber = spin({ grace: 20 }, function* () {
+      spin(waits, note)
+      note()
+      yield* waits(() => {
+        note()
+        return waits(note)
+      })
+    })
+    yield* sleep(1)
+    fiber.stop()
+    note()
+    yield* fiber.join()
+    note()
+    assert.deepEqual(phases, ['live', 'requested', 'unwinding', 'forced', 'closing', 'dead'])
+  })
+
+  test('a block has the same, and its fiber lives on', function* () {
+    const log: unknown[] = []
+    yield* moveOnAfter(10, () => clings(log), { grace: 25 }) // forced
+    yield* moveOnAfter(10, () => clings(log)) // the grace of its fiber
+    assert.deepEqual(log, ['forced at 35', 'forced at 5045'])
+    assert.equal(yield* moveOnAfter(10, neverLetsGo, { value: 'moved on', grace: 0 }), 'moved on') // abandoned
+    const kinds = reports().map((line) => line.split(' ', 4).join(' '))
+    assert.deepEqual(kinds, [...Array(3).fill('forced: a block of'), 'abandoned: the body of'])
+    assert.equal(runtime().stats().abandoned, 1)
+    yield* sleep(1)
+    assert.equal(now(), 5056)
+  })
+})
+
+describe('S16 thrown once', () => {
+  for (const depth of [1, 2, 10, 100]) {
+    test(`${depth} nested finally blocks that wait run whole, and nothing after them runs`, function* () {
+      const log: string[] = []
+      const level = function* (n: number): Routine<void> {
+        try {
+          yield* n > 1 ? level(n - 1) : sleep()
+        } finally {
+          log.push(`start ${n}`)
+          yield* sleep(10)
+          log.push(`end ${n}`)
+        }
+        log.push('not reached')
+      }
+      const expected = Array.from({ length: depth }, (_, i) => [`start ${i + 1}`, `end ${i + 1}`]).flat()
+      const fiber = yield* started(() => level(depth))
+      assert.deepEqual(yield* fiber.stop('v'), { type: 'stopped', value: 'v' })
+      assert.deepEqual([log.splice(0), now()], [expected, 1 + 10 * depth])
+      assert.equal(yield* moveOnAfter(10, () => level(depth), 'timed out'), 'timed out')
+      assert.deepEqual([log, now()], [expected, 11 + 20 * depth])
+      assert.deepEqual(reports(), [])
+    })
+  }
+
+  test('after that ops, spins, scopes and time limits work as usual', function* () {
+    const log: unknown[] = []
+    const fiber = yield* started(function* () {
+      const stop = yield* thrownBy(sleep())
+      yield* sleep(5)
+      yield* spin(() => sleep(5))
+      yield* scope(() => void spin(() => sleep(5)))
+      log.push(yield* moveOnAfter(10, () => sleep(), 'gave up'))
+      log.push((yield* thrownBy(cancelAfter(10, () => sleep()))).name, now())
+      throw stop
+    })
+    yield* fiber.stop()
+    assert.deepEqual(log, ['gave up', 'Cancel', 36])
+  })
+
+  const failed = { type: 'error', error: new Error('child failed') }
+  const withFailingChild = (body: () => Routine<void>) => {
+    spin(failAfter, 50, failed.error)
+    return body()
+  }
+  for (const [what, around, ended] of [
+    ['a moveOnAfter around it', (body) => moveOnAfter(50, body), isStopped],
+    ['a cancelAfter around it', (body) => cancelAfter(50, body), isStopped],
+    ['a child that fails', withFailingChild, failed],
+    ['a child of a scope that fails', (body) => scope(() => withFailingChild(body)), failed],
+  ] as [string, (body: () => Routine<void>) => Op<void>, object][]) {
+    test(`${what} does not cut the cleanup that a stop has begun, nor make the fiber go on`, function* () {
+      const fiber = yield* started(function* () {
+        yield* around(() => waits(naps(100)))
+        assert.fail('it went on')
+      })
+      assert.deepEqual(yield* fiber.stop(), ended)
+      assert.equal(now(), 101)
+    })
+  }
+
+  for (const inner of [10, 15]) {
+    test(`nor does an inner limit of ${inner} cut what the expiry of an outer one has begun`, function* () {
+      const body = () => waits(naps(20))
+      assert.equal(yield* moveOnAfter(10, () => moveOnAfter(inner, body, 'inner'), 'outer'), 'outer')
+      assert.equal(now(), 30)
+    })
+  }
+})
+
+describe('S16b ensure', () => {
+  test('gives the value of its body, after the cleanup; they nest, inner cleanup first, each whole', function* () {
+    const log: string[] = []
+    const note = (name: string) =>
+      function* () {
+        yield* sleep(10)
+        log.push(name)
+        return name
+      }
+    assert.equal(yield* ensure(note('body'), note('cleanup')), 'body')
+    const inner = () => ensure(forever, note('inner'))
+    const outer = () => ensure(note('outer'), note('cleanup of the cleanup'))
+    const fiber = yield* begun(() => ensure(inner, outer))
+    fiber.stop()
+    yield* sleep(5)
+    yield* fiber.stop()
+    assert.deepEqual(log, ['body', 'cleanup', 'inner', 'outer', 'cleanup of the cleanup'])
+  })
+
+  for (const [name, act, phase] of [
+    ['stop', (fiber) => fiber.stop(), 'requested'],
+    ['raise', (fiber) => fiber.raise('raised'), 'live'],
+    ['cancel', (fiber) => fiber.cancel(), 'live'],
+    ['child error', (fiber) => fiber.children[0]?.raise('child failed'), 'live'],
+  ] as [string, Act, string][]) {
+    test(`a ${name} does not cut its cleanup, whatever that runs for, and strikes right after it`, function* () {
+      for (const body of [nothing, fails(new Error('body failed'))]) {
+        const log: string[] = []
+        const fiber = yield* started(function* () {
+          spin(forever)
+          yield* ensure(body, naps(10))
+          log.push(fiber.phase)
+          yield* sleep(1)
+          assert.fail('it went on')
+        })
+        const begin = now()
+        act(fiber)
+        yield* fiber.join()
+        assert.deepEqual([log, now() - begin], [body === nothing ? [phase] : [], 9])
+      }
+    })
+  }
+
+  test('the cleanup may wait for work, and have a time limit', function* () {
+    const log: unknown[] = []
+    const cleanup = function* () {
+      log.push(yield* receive(), yield* moveOnAfter(10, () => receive(), 'nothing came'))
+    }
+    const fiber = yield* begun(() => ensure(forever, cleanup))
+    fiber.stop()
+    yield* sleep(1)
+    fiber.send('one')
+    yield* fiber.join()
+    assert.deepEqual([log, reports()], [['one', 'nothing came'], []])
+  })
+
+  test('an outer time limit waits for the cleanup; the block that is over keeps its result', function* () {
+    assert.equal(yield* moveOnAfter(10, () => ensure(naps(5), naps(20)), 'timed out'), undefined) // S34
+    assert.equal(now(), 25)
+  })
+
+  test('a deadline forces the cleanup, which is reported; a kill lets only its synchronous part run', function* () {
+    const log: string[] = []
+    const body = () => ensure(forever, () => forcible(log))
+    yield* stopped(body, { grace: 100 })
+    assert.match(reports().join(), /^forced: /)
+    yield* stopped(body, {}, 'kill')
+    assert.deepEqual(log, ['forced at 101', 'forced at 102'])
+  })
+
+  test("the body's own error is kept, with that of the cleanup beside it", function* () {
+    const [a, b] = [new Error('a'), new Error('b')]
+    assert.equal(yield* thrownBy(ensure(fails(a), fails(b))), a)
+    assert.deepEqual(suppressedErrors(a), [b])
+    for (const thrown of ['oops', undefined, null, 0]) {
+      assert.equal(yield* thrownBy(ensure(fails(thrown), fails(b))), thrown)
+    }
+    assert.match(reports().join(), /unobserved/) // it cannot be kept beside a string, but it does not vanish
+  })
+
+  test('the error of the body outweighs a kill in the cleanup, that of the cleanup a stop', function* () {
+    const error = new Error('outweighs')
+    assert.equal(errorOf(yield* stopped(() => ensure(fails(error), forever), {}, 'kill')), error)
+    assert.equal(errorOf(yield* stopped(() => ensure(forever, fails(error)))), error)
+  })
+
+  test('whatever happens at whichever switchpoint of nested blocks, what was opened is closed', () => {
+    let open = 0
+    const held = function* (body: () => Op<unknown>): Routine<unknown> {
+      open++
+      return yield* ensure(body, function* () {
+        yield* sleep(3)
+        open--
+      })
+    }
+    const everything = function* () {
+      open = 0
+      yield* scope(function* () {
+        spin(() => held(naps(20)))
+        spin(function* () {
+          yield* moveOnAfter(10, () => held(() => moveOnAfter(30, naps(15))))
+          yield* shield(() => held(naps(5)))
+        })
+        yield* held(() => moveOnAfter(5, () => held(() => moveOnAfter(2, naps(9)))))
+      })
+      yield* moveOnAfter(10, () =>
+        scope(function* () {
+          spin(() => held(() => sleep()))
+          yield* held(() => sleep(4))
+        }),
+      )
+    }
+    const check = () => assert.equal(open, 0)
+    assert.ok(stopEverywhere(everything, { check }).switchpoints >= 20)
+    raiseEverywhere(everything, { check })
+    // The wait of a cleanup may be the one that fails: then its own count is open.
+    failEverywhere(everything, { check: () => assert.ok(open <= 1, `${open} were left open`) })
+  })
+})
+
+describe('S17 waiting for new work is never cleanup', () => {
+  const idle: [string, () => Op<unknown>][] = [
+    ['receive()', () => receive()],
+    ['suspend()', () => suspend()],
+    ['transfer', () => transfer(new Fiber(() => 1))],
+    ['queue.shift()', () => new Queue().shift()],
+    ['every(10)', () => every(10, nothing)],
+    ['throttledLoop, due at once,', () => throttledLoop({ interval: 0, count: 3 }, nothing)],
+  ]
+  for (const [name, op] of idle) {
+    test(`${name} is refused while unwinding, by the same stop, but not inside shield`, function* () {
+      const caught: unknown[] = []
+      const fiber = yield* started(function* () {
+        caught.push(yield* thrownBy(sleep()))
+        yield* moveOnAfter(20, () => shield(() => moveOnAfter(10, op)))
+        assert.equal(runtime().stats().refused, 0)
+        caught.push(yield* thrownBy(op()))
+      })
+      yield* fiber.stop()
+      assert.ok(isStop(caught[0]))
+      assert.deepEqual([caught.length, caught[1]], [2, caught[0]])
+      assert.equal(runtime().stats().refused, 1)
+      assert.deepEqual(reports(), []) // one refusal is counted, not reported
+    })
+  }
+
+  test('a message that is there already, and a time limit around it, make no difference', function* () {
+    const fiber = yield* started(() => waits(() => moveOnAfter(10, () => receive())))
+    fiber.send('message')
+    yield* fiber.stop()
+    assert.deepEqual([now(), runtime().stats().refused], [1, 1])
+  })
+
+  test('at the third refusal a fiber, or a block, is forced and reported', function* () {
+    let swallows = 0
+    const swallowing = function* () {
+      for (;;) {
+        try {
+          yield* receive()
+        } catch {
+          swallows++
+        }
+      }
+    }
+    assert.deepEqual(yield* stopped(swallowing), isStopped)
+    assert.deepEqual([now(), swallows, runtime().stats().refused], [1, 3, 3])
+    assert.match(reports().join(), /^forced: swallowed stop at receive\(\): main > swallowing#\d+ caught its/)
+    assert.equal(yield* moveOnAfter(10, swallowing, 'moved on'), 'moved on')
+    assert.deepEqual([now(), swallows, reports().length], [11, 6, 2])
+    Fiber.current.send('the fiber itself may receive')
+    yield* receive()
+  })
+
+  test('a fiber that swallows its stop and sleeps lives until the deadline, and is reported then', function* () {
+    let rounds = 0
+    const body = function* () {
+      for (; ; rounds++) {
+        try {
+          yield* sleep(10)
+        } catch {
+          rounds = -1
+        }
+      }
+    }
+    yield* stopped(body, { grace: 95 })
+    assert.deepEqual([now(), rounds], [96, 9])
+    assert.match(
+      reports().join(),
+      /^forced: main > \S+ was forced .* its grace is over .* waiting for sleep\(10\).* shorter\.$/,
+    )
+  })
+})
+
+describe('S18 grace', () => {
+  test('is 5 seconds unless told otherwise, and children start with that of their parent', function* () {
+    const graces = () => [Fiber.current.grace, spin(nothing).grace, spin({ grace: 7 }, nothing).grace]
+    assert.deepEqual(graces(), [5000, 5000, 7])
+    assert.deepEqual(yield* spin({ grace: 100 }, graces), [100, 100, 7])
+  })
+
+  for (const [what, options, at, given] of [
+    ['unless told otherwise', {}, 5000],
+    ['the grace of the fiber', { grace: 30 }, 30],
+    ['the grace of the stop', { grace: 30 }, 70, { grace: 70 }],
+  ] as [string, object, number, object?][]) {
+    test(`cleanup may wait ${at}: ${what}`, function* () {
+      const log: string[] = []
+      const fiber = yield* started(() => clings(log), options)
+      assert.deepEqual(yield* fiber.stop('v', given), { type: 'stopped', value: 'v' })
+      assert.deepEqual(log, [`forced at ${1 + at}`])
+      assert.match(reports().join(), /^forced: .*grace/)
+    })
+  }
+
+  test("a child has the smaller of its own grace and its parent's deadline, which bounds the whole subtree", function* () {
+    const log: string[] = []
+    const parent = function* () {
+      spin({ grace: 20 }, clings, log)
+      spin({ grace: 10_000 }, clings, log)
+      yield* sleep()
+    }
+    yield* stopped(parent, { grace: 100 })
+    assert.deepEqual(log, ['forced at 21', 'forced at 101'])
+    function* level(depth: number): Routine<void> {
+      if (depth > 0) spin(level, depth - 1)
+      yield* clings([])
+    }
+    yield* stopped(() => level(6), { grace: 640 })
+    assert.equal(now(), 101 + 641)
+  })
+
+  for (const [what, inside] of [
+    ['a body', (body: () => Op<void>) => body()],
+    ['the body of a scope', scope],
+  ] as [string, (body: () => Op<void>) => Op<void>][]) {
+    test(`${what} that still has children may use half of what is left, so that they clean up too`, function* () {
+      const log: string[] = []
+      const body = function* () {
+        spin(waits, naps(400))
+        yield* clings(log)
+      }
+      yield* stopped(() => inside(body), { grace: 1000 })
+      assert.deepEqual([log, now()], [['forced at 501'], 901])
+    })
+  }
+
+  test('the deadline counts from the stop, also while a shield holds it', function* () {
+    const log: string[] = []
+    const body = function* () {
+      yield* shield(naps(60))
+      yield* clings(log)
+    }
+    yield* stopped(body, { grace: 100 })
+    assert.deepEqual(log, ['forced at 101'])
+  })
+
+  test('children of a scope do not outlast the deadline of a limit around it', function* () {
+    const log: string[] = []
+    const body = () => scope(() => void spin(clings, log))
+    assert.equal(yield* moveOnAfter(10, body, { value: 'moved on', grace: 20 }), 'moved on')
+    yield* Fiber.current.joinChildren()
+    assert.deepEqual([log, now()], [['forced at 30'], 30])
+  })
+
+  const bad = [-1, Number.NaN, -Infinity, '5', null, {}, 5n]
+  const absurd = [...bad, Infinity, 2 ** 31]
+  for (const [name, durations, take] of [
+    ['sleep()', absurd, (ms) => sleep(ms)],
+    ['moveOnAfter()', absurd, (ms) => moveOnAfter(ms, nothing)],
+    ['cancelAfter()', absurd, (ms) => cancelAfter(ms, nothing)],
+    ['after()', absurd, (ms) => after(ms, nothing)],
+    ['every()', [...absurd, 0], (ms) => every(ms, nothing)],
+    ['throttledLoop()', absurd, (ms) => throttledLoop({ interval: ms }, nothing)],
+    ['the grace of moveOnAfter()', bad, (grace) => moveOnAfter(1, nothing, { grace })],
+    ['the grace of spin()', bad, (grace) => spin({ grace }, nothing)],
+    ['the grace of run()', bad, (grace) => run(nothing, { grace })],
+    ['the grace of stop()', bad, (grace) => Fiber.current.stop(undefined, { grace })],
+    ['the grace of terminate()', bad, (grace) => Fiber.current.terminate({ grace })],
+    ['the grace of stopChildren()', bad, (grace) => Fiber.current.stopChildren({ grace })],
+    ['the grace of restartWith()', bad, (grace) => spin(nothing).restartWith({ grace })],
+    ['the grace of a fiber', bad, (grace) => (Fiber.current.grace = grace)],
+  ] as [string, unknown[], (ms: any) => unknown][]) {
+    test(`${name} refuses durations that cannot be meant, and nothing happens`, function* () {
+      for (const ms of durations) assert.throws(() => take(ms), BadArgument, String(ms))
+      assert.throws(() => take(-1), /-1/)
+      assert.deepEqual([Fiber.current.phase, Fiber.current.grace], ['live', 5000])
+    })
+  }
+})
+
+describe('S19 forced, then abandoned', () => {
+  test('when forced, synchronous cleanup runs at every level, and nothing waits, is caught or goes on', function* () {
+    const log: string[] = []
+    const level = function* (n: number): Routine<void> {
+      try {
+        yield* n > 0 ? level(n - 1) : sleep()
+      } catch {
+        log.push('caught')
+      } finally {
+        log.push(`before ${n}`)
+        yield* waits(() => log.push(`after ${n}`), 1)
+        log.push('waited')
+      }
+      log.push('went on')
+    }
+    assert.deepEqual(yield* stopped(() => level(2), {}, 'kill'), isStopped)
+    assert.deepEqual(log, ['before 0', 'after 0', 'before 1', 'after 1', 'before 2', 'after 2'])
+    assert.equal(now(), 1)
+  })
+
+  test('a kill reaches through shield and ensure, into cleanup that waits, and takes the children along', function* () {
+    const log: string[] = []
+    const body = (name: string) => shield(() => ensure(() => waits(() => log.push(name)), forever))
+    const parent = function* () {
+      spin(body, 'child')
+      yield* body('parent')
+    }
+    yield* stopped(parent, {}, 'kill')
+    assert.deepEqual([log, now()], [['parent', 'child'], 1])
+    const clinging = yield* started(() => clings(log))
+    clinging.stop('v')
+    yield* sleep(10)
+    assert.deepEqual(yield* clinging.kill(), { type: 'stopped', value: 'v' }) // S21
+    assert.equal(log[2], 'forced at 12')
+  })
+
+  test('an error thrown by cleanup when forced is the outcome', function* () {
+    const error = new Error('cleanup failed')
+    assert.equal(errorOf(yield* stopped(() => waits(fails(error)), {}, 'kill')), error)
+  })
+
+  test('a generator that goes on yielding a hundred times is abandoned; its children are stopped as usual', function* () {
+    let yields = 0
+    const body = function* () {
+      spin(waits, naps(10))
+      yield* neverLetsGo(() => yields++)
+    }
+    const fiber = yield* started(body, { grace: 100 })
+    fiber.stop()
+    yield* sleep(49.5)
+    yields = 0
+    assert.deepEqual(yield* fiber.join(), { type: 'abandoned' })
+    assert.equal(now(), 61) // half of its grace, then the child
+    assert.equal(yields, 101) // the last one is answered by nothing
+    assert.match(reports().join(), /abandoned: main > \S+ was abandoned/)
+    assert.equal(runtime().stats().abandoned, 1)
+    const error = yield* thrownBy(fiber)
+    assert.ok(error instanceof FiberStopped)
+    assert.match(error.message, /abandoned/)
+    assert.throws(() => fiber.restart(), { code: 'BAD_STATE' })
+  })
+
+  test('it cannot be restarted either if the error of a child became its outcome', function* () {
+    const error = new Error('child failed')
+    const fiber = yield* started(function* () {
+      spin(failsInCleanup, error)
+      yield* sleep(1)
+      yield* neverLetsGo()
+    })
+    yield* sleep(10)
+    fiber.stop(undefined, { grace: 1 })
+    assert.equal(errorOf(yield* fiber.join()), error)
+    assert.throws(() => fiber.restart(), { code: 'BAD_STATE' })
+  })
+
+  for (const [name, inside] of [
+    ['shield', () => shield(neverLetsGo)],
+    ['scope', () => scope(neverLetsGo)],
+    ['moveOnAfter', () => moveOnAfter(1000, neverLetsGo)],
+    ['ensure', () => ensure(neverLetsGo, nothing)],
+  ] as const) {
+    test(`a body that never lets go inside ${name} inside a forced block is abandoned with it`, function* () {
+      assert.equal(yield* moveOnAfter(10, inside, { value: 'moved on', grace: 0 }), 'moved on')
+      assert.match(reports().join(), /abandoned/)
+      // The fiber is sound: later blocks and stops work as ever.
+      assert.equal(yield* moveOnAfter(5, forever, 'again'), 'again')
+      assert.equal(now(), 15)
+    })
+  }
+
+  test('a forced block whose cleanup yields raw values for ever is abandoned', function* () {
+    let yields = 0
+    const cleanup = function* () {
+      while (++yields < 10_000) {
+        try {
+          yield 5 as unknown as Switchpoint
+        } catch {}
+      }
+    }
+    yield* stopped(() => moveOnAfter(1000, () => waits(cleanup)), {}, 'kill')
+    assert.ok(yields < 1000, `it was let go after ${yields} yields`)
+  })
+
+  test('a fiber or a block whose op has no return() is killed like any other', function* () {
+    const noReturn: Op<unknown> = {
+      [Symbol.iterator]() {
+        const inner = sleep()[Symbol.iterator]()
+        return { next: () => inner.next(), throw: (error) => inner.throw!(error) }
+      },
+    }
+    for (const body of [() => noReturn, () => moveOnAfter(50_000, () => noReturn)]) {
+      assert.deepEqual(yield* stopped(body, {}, 'kill'), isStopped)
+    }
+  })
+})
+
+describe('S20 shield', () => {
+  test('holds a stop until it ends; shields nest', function* () {
+    const log: string[] = []
+    const fiber = yield* started(function* () {
+      const value = yield* shield(function* () {
+        yield* shield(() => sleep(10))
+        yield* sleep(10)
+        return 'committed'
+      })
+      log.push(value)
+      yield* sleep(1)
+      log.push('not reached')
+    })
+    assert.deepEqual(yield* fiber.stop('v'), { type: 'stopped', value: 'v' })
+    assert.deepEqual([log, now()], [['committed'], 20])
+  })
+
+  test('holds the stop of a fiber that stops itself in it', function* () {
+    const fiber = spin(function* () {
+      yield* shield(function* () {
+        Fiber.current.stop('v')
+        yield* sleep(10)
+      })
+      yield* sleep(10)
+    })
+    assert.equal(yield* fiber, 'v')
+    assert.equal(now(), 10)
+  })
+
+  for (const [name, limit] of [
+    ['moveOnAfter', (ms, body) => moveOnAfter(ms, body, 'moved on')],
+    ['cancelAfter', (ms, body) => thrownBy(cancelAfter(ms, body, 'cancelled'))],
+  ] as [string, (ms: number, body: () => Op<unknown>) => Op<unknown>][]) {
+    test(`holds the expiry of an outer ${name}, not of an inner one, also while unwinding`, function* () {
+      const log: unknown[] = []
+      const body = function* () {
+        yield* shield(function* () {
+          yield* limit(5, forever)
+          log.push(now())
+          yield* sleep(20)
+          log.push(now())
+        })
+        yield* sleep(1)
+        log.push('not reached')
+      }
+      const ended: any = yield* limit(10, body)
+      assert.equal(ended.message ?? ended, name === 'moveOnAfter' ? 'moved on' : 'cancelled')
+      assert.deepEqual(log.splice(0), [5, 25])
+      yield* stopped(() => waits(() => limit(10, body)))
+      assert.deepEqual(log, [31, 51])
+    })
+  }
+
+  for (const [what, act] of [
+    ['raise', (fiber) => fiber.raise('oops')],
+    ['cancel', (fiber) => fiber.cancel('oops')],
+    ['the error of a child', (fiber) => fiber.children[0]?.raise('oops')],
+  ] as [string, Act][]) {
+    test(`does not hold ${what}`, function* () {
+      const fiber = yield* started(function* () {
+        spin(forever)
+        yield* shield(naps(100))
+      })
+      act(fiber)
+      assert.equal(errorOf(yield* fiber.join()).message, 'oops')
+      assert.equal(now(), 1)
+    })
+  }
+
+  test('is forced at the deadline, and that is reported', function* () {
+    const log: string[] = []
+    yield* stopped(() => shield(() => forcible(log)), { grace: 50 })
+    assert.deepEqual([log, reports().length], [['forced at 51'], 1])
+  })
+})
+
+describe('S21 a second stop never throws twice', () => {
+  test('the first value and reason stay, and cleanup that waits is not cut', function* () {
+    let thrown = 0
+    const fiber = yield* started(function* () {
+      for (const ms of [1000, 10, 10]) {
+        try {
+          yield* sleep(ms)
+        } catch {
+          thrown++
+        }
+      }
+    })
+    fiber.stop('first', { reason: 'first reason' })
+    fiber.stop('second', { reason: 'second reason' })
+    yield* sleep(5)
+    fiber.stop('third')
+    fiber.terminate()
+    assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: 'first' })
+    assert.deepEqual([fiber.stopReason, thrown, now()], ['first reason', 1, 21])
+  })
+
+  for (const [what, first, second, at] of [
+    ['brings the deadline nearer', 5000, [20], [21, 31]],
+    ['never puts it off', 50, [1000], [26, 51]],
+    ['never puts off what another brought nearer', 5000, [20, 1000], [21, 31]],
+    ['with a grace of 0 forces at once', 5000, [0], [11, 11]],
+  ] as const) {
+    test(`it ${what}, of the body and of its children`, function* () {
+      const log: string[] = []
+      const body = function* () {
+        spin(clings, log)
+        yield* clings(log)
+      }
+      const fiber = yield* started(body, { grace: first })
+      fiber.stop()
+      yield* sleep(10)
+      for (const grace of second) fiber.stop(undefined, { grace })
+      yield* fiber.join()
+      assert.deepEqual(
+        log,
+        at.map((ms) => `forced at ${ms}`),
+      )
+    })
+  }
+
+  test('a nearer deadline reaches the children of a fiber whose body is over', function* () {
+    const log: string[] = []
+    const child = function* () {
+      spin(clings, log)
+      yield* sleep()
+    }
+    const fiber = yield* started(function* () {
+      spin(child)
+      yield* sleep()
+    })
+    fiber.stop('first', { reason: 'first reason' })
+    yield* sleep(10)
+    assert.equal(fiber.phase, 'closing')
+    yield* fiber.stop('second', { grace: 20, reason: 'second reason' })
+    assert.deepEqual([log, fiber.stopReason], [['forced at 31'], 'first reason'])
+    assert.deepEqual(fiber.outcome, { type: 'stopped', value: 'first' })
+  })
+
+  test('it ends the wait for a promise that had noticed no stop', function* () {
+    const stopsItself = () => {
+      Fiber.current.stop()
+      return new Promise<void>(nothing)
+    }
+    const fiber = yield* begun(() => until(stopsItself))
+    assert.notEqual(yield* moveOnAfter(100, () => fiber.stop(undefined, { grace: 10 }), 'hangs'), 'hangs')
+  })
+
+  test('a kill while the children are dying forces them all, however deep the tree', function* () {
+    const log: string[] = []
+    function* level(depth: number): Routine<void> {
+      if (depth === 0) return yield* clings(log)
+      spin(level, depth - 1)
+      yield* sleep()
+    }
+    const top = yield* started(() => level(20_000))
+    top.stop('v')
+    yield* sleep(1)
+    assert.equal(top.phase, 'closing')
+    assert.deepEqual(yield* top.kill(), { type: 'stopped', value: 'v' })
+    assert.deepEqual(log, ['forced at 2'])
+  })
+
+  test('a kill that comes when the body has just been forced still hurries the children', function* () {
+    const fiber = yield* started(function* () {
+      spin(waits, naps(30))
+      yield* clings([])
+    })
+    const untap = tap((event, who) => event === 'forced' && who === fiber && fiber.kill())
+    yield* fiber.stop(undefined, { grace: 100 })
+    untap()
+    assert.equal(now(), 51) // the child has not taken its 30
+  })
+})
+
+describe('S22 errors of cleanup', () => {
+  const errors = (...names: string[]) =>
+    names.map((name) => new Error(name)) as Error[] & [Error, Error, Error]
+  /** Fails with `own` while children fail in their cleanup, one after the other. */
+  const failing = (own: unknown, ...late: unknown[]) =>
+    function* () {
+      late.forEach((error, i) => void spin(failsInCleanup, error, 10 * (i + 1)))
+      yield* sleep(5)
+      if (own !== RETURNS) throw own
+      Fiber.current.stopChildren()
+    }
+  const RETURNS = Symbol('returns')
+
+  test('inside one body the error that leaves it is the outcome, of a stopped fiber too', function* () {
+    const [first, second] = errors('first', 'second')
+    const failed = function* () {
+      try {
+        yield* failAfter(1, first)
+      } finally {
+        yield* failAfter(1, second)
+      }
+    }
+    assert.equal(yield* thrownBy(spin({ link: false }, failed)), second)
+    assert.equal(errorOf(yield* stopped(() => failsInCleanup(second))), second)
+  })
+
+  for (const [what, within] of [
+    ['a fiber', (body: () => Routine<void>) => spin({ link: false }, body)],
+    ['a scope', (body: () => Routine<void>) => scope(body)],
+  ] as const) {
+    test(`errors of children of ${what}: the first is thrown, later ones are suppressed onto it`, function* () {
+      const [a, b, c] = errors('a', 'b', 'c')
+      assert.equal(yield* thrownBy(within(failing(RETURNS, a, b, c))), a)
+      assert.deepEqual(suppressedErrors(a), [b, c])
+      assert.equal(Object.keys(a).includes('suppressed'), false)
+      const [own, d, e] = errors('own', 'd', 'e')
+      assert.equal(yield* thrownBy(within(failing(own, d, e))), own)
+      assert.deepEqual(suppressedErrors(own), [d, e])
+      yield* sleep(1)
+    })
+
+    test(`an error that is kept in ${what} already is kept once`, function* () {
+      const [shared] = errors('shared')
+      assert.equal(yield* thrownBy(within(failing(shared, shared, shared))), shared)
+      assert.deepEqual(suppressedErrors(shared), [])
+    })
+
+    test(`an error in ${what} that cannot be kept beside the first is reported`, function* () {
+      const frozen = Object.freeze(new Error('frozen'))
+      assert.equal(yield* thrownBy(within(failing(frozen, ...errors('later')))), frozen)
+      assert.match(reports().join(), /^unobserved: an error in main\S* .*could not be kept beside/)
+      assert.equal(runtime().backend.reports[0].error.message, 'later')
+    })
+
+    test(`an error in ${what} with a suppressed property of another kind costs no error`, function* () {
+      const [a, b] = errors('a', 'b')
+      const odd = Object.assign(new Error('odd'), { suppressed: a })
+      assert.equal(yield* thrownBy(within(failing(odd, b))), odd)
+      const kept = [...suppressedErrors(odd), ...runtime().backend.reports.map(({ error }: any) => error)]
+      assert.ok(kept.includes(b))
+    })
+  }
+
+  test('what is thrown but is no object: the cause of a NonErrorThrown outside its body, itself inside', function* () {
+    for (const thing of ['oops', 5, undefined, null]) {
+      const error = yield* thrownBy(spin({ link: false }, failing(thing, ...errors('late'))))
+      assert.ok(error instanceof NonErrorThrown)
+      assert.deepEqual([error.cause, suppressedErrors(error).length], [thing, 1])
+      assert.equal(yield* thrownBy(scope(failing(thing, ...errors('late')))), thing)
+    }
+  })
+
+  let [error, other] = errors('first', 'other')
+  /** Two children: one fails, the other takes long. */
+  const two = () => [spin(waits, naps(50)), spin(failAfter, 5, error)]
+  const awaitTwo = () => Fiber.await(...two())
+  const awaitThree = () => Fiber.await(spin(failsInCleanup, other, 2), ...two())
+  const joinTwo = () => two()[0]?.parent?.joinChildren()
+  const inScope = () =>
+    scope(function* () {
+      spin(failAfter, 5, error)
+      yield* neverLetsGo()
+    })
+  for (const [what, body, act, names] of [
+    ['Fiber.await is stopped', awaitTwo, (fiber) => fiber.stop(), ['first']],
+    ['Fiber.await is killed', awaitTwo, (fiber) => fiber.kill(), ['first']],
+    ['Fiber.await is struck', awaitTwo, (fiber) => fiber.raise(other), ['first', 'other']],
+    ['Fiber.await of two that fail is stopped', awaitThree, (fiber) => fiber.stop(), ['first', 'other']],
+    ['joinChildren is stopped', joinTwo, (fiber) => fiber.stop(), ['first']],
+    ['joinChildren is struck', joinTwo, (fiber) => fiber.raise(other), ['first', 'other']],
+    ['the scope that received it is abandoned', inScope, (fiber) => fiber.kill(), ['first']],
+  ] as [string, () => Op<unknown>, Act, string[]][]) {
+    test(`the error of a child is not lost if ${what} meanwhile`, function* () {
+      ;[error, other] = errors('first', 'other')
+      const fiber = yield* begun(body)
+      yield* sleep(10)
+      act(fiber)
+      const received = whole(errorOf(yield* fiber.join())).map((each: any) => each.message)
+      assert.deepEqual(received.sort(), names)
+    })
+  }
+
+  for (const thrown of [new Error('any'), null]) {
+    test(`nor is ${thrown}, thrown by the body of a scope inside a block that times out`, function* () {
+      const body = function* () {
+        spin(waits, naps(20))
+        yield* sleep(1)
+        throw thrown
+      }
+      const around = function* () {
+        yield* moveOnAfter(5, () => scope(body))
+        yield* sleep(1)
+      }
+      assert.equal(yield* thrownBy(scope(around)), thrown) // at the block or at the switchpoint after it
+      yield* sleep(1) // once
+    })
+  }
+
+  test('nor that of a child of such a scope', function* () {
+    const around = function* () {
+      yield* moveOnAfter(10, () => scope(() => void spin(failsInCleanup, error, 5)))
+      yield* sleep(1)
+    }
+    assert.equal(yield* thrownBy(scope(around)), error)
+    yield* sleep(1)
+  })
+
+  test('of a fiber whose teardown fails the restart is cancelled, and its error is told', function* () {
+    let starts = 0
+    const fiber = yield* started(() => failsInCleanup(error, starts++))
+    fiber.restart()
+    assert.equal(errorOf(yield* fiber.join()), error)
+    assert.equal(starts, 1)
+  })
+})

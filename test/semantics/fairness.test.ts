@@ -1,0 +1,359 @@
+// S49-S52: in which order fibers run, how long, and who is served first.
+
+import { Loop } from '../core/loop.js'
+import {
+  assert,
+  Condition,
+  describe,
+  ensure,
+  explore,
+  Fiber,
+  Mutex,
+  moveOnAfter,
+  type Op,
+  Queue,
+  ResourcePool,
+  type Routine,
+  receive,
+  Semaphore,
+  scope,
+  shield,
+  sleep,
+  snooze,
+  spin,
+  suspend,
+  Throttler,
+  test,
+} from '../prelude.js'
+
+/** A test that runs first in, first out, whatever POLY_SEED says. */
+function inOrder(name: string, body: () => Routine<void>): void {
+  test(name, () => void explore(body, { trace: '' }))
+}
+
+describe('S49 first come, first served, in batches', () => {
+  inOrder('fibers begin in the order they were spun, and take turns', function* () {
+    const log: string[] = []
+    const worker = function* (name: string) {
+      for (const i of [0, 1, 2]) {
+        log.push(name + i)
+        yield* snooze()
+      }
+    }
+    for (const name of 'abc') spin(worker, name)
+    yield* Fiber.current.joinChildren()
+    assert.equal(log.join(' '), 'a0 b0 c0 a1 b1 c1 a2 b2 c2')
+  })
+
+  inOrder('a fiber that becomes runnable goes behind all that are runnable already', function* () {
+    const log: string[] = []
+    const waiter = spin(function* () {
+      yield* suspend()
+      log.push('waiter')
+    })
+    yield* snooze()
+    for (const name of 'ab') spin(() => log.push(name))
+    waiter.schedule()
+    spin(() => log.push('c'))
+    yield* Fiber.current.joinChildren()
+    assert.equal(log.join(' '), 'a b waiter c')
+  })
+
+  for (const [what, stepMs, least, most] of [
+    ['1,024 steps that take no time', 0, 1024, 1024],
+    ['10 ms of steps of 1 ms', 1, 10, 10],
+    ['not a step more once 10 ms have passed', 3, 4, 4],
+    ['one step that takes longer', 50, 1, 1],
+    ['little more than 10 ms of steps of a tenth', 0.1, 100, 164],
+  ] as const) {
+    test(`a batch has ${what}; then the event loop gets a turn`, () => {
+      const loop = new Loop()
+      let steps = 0
+      loop.spin(function* () {
+        for (;;) {
+          steps++
+          loop.time += stepMs
+          yield* snooze()
+        }
+      })
+      for (let batch = 1; batch <= 3; batch++) {
+        const before = steps
+        loop.runtime.batch()
+        assert.ok(steps - before >= least && steps - before <= most, `${steps - before} steps`)
+        assert.equal(loop.yields, batch)
+      }
+      loop.runtime.close()
+    })
+  }
+
+  test('fibers that become runnable meanwhile belong to the batch', () => {
+    const loop = new Loop()
+    const root = loop.spin(function* () {
+      for (let i = 0; i < 100; i++) yield* spin(() => snooze())
+    })
+    loop.runtime.batch()
+    assert.equal(root.state, 'dead')
+    assert.equal(loop.yields, 0)
+    loop.runtime.close()
+  })
+
+  test('timers that are due fire at the next batch, at most 1,024 of them', () => {
+    const loop = new Loop()
+    let awake = 0
+    loop.spin(function* () {
+      const sleeper = function* () {
+        yield* sleep(5)
+        awake++
+      }
+      for (let i = 0; i < 2000; i++) spin(sleeper)
+      yield* Fiber.current.joinChildren()
+    })
+    for (let i = 0; i < 3; i++) loop.runtime.batch()
+    loop.time = 5
+    loop.runtime.batch()
+    assert.equal(awake, 1024)
+    loop.runtime.batch()
+    assert.equal(awake, 2000)
+    loop.runtime.close()
+  })
+})
+
+describe('S50 budget', () => {
+  /** Sends itself a message and receives it: an op that is ready. */
+  function* note<T>(value: T): Routine<T> {
+    Fiber.current.send(value)
+    return yield* receive<T>()
+  }
+  const ready: [string, () => Op<unknown>][] = [
+    ['receive', () => note(1)],
+    ['scope', () => scope(() => 1)],
+    ['shield', () => shield(() => 1)],
+    ['moveOnAfter', () => moveOnAfter(10, () => 1)],
+    ['ensure', () => ensure(Math.random, Math.random)],
+    ['snooze', () => snooze()],
+    ['joinChildren', () => Fiber.current.joinChildren()],
+    ['Fiber.await of nothing', () => Fiber.await()],
+    ['shutdownChildren', () => Fiber.current.shutdownChildren()],
+  ]
+  for (const [name, op] of ready) {
+    test(`a loop over ${name} lets others run`, function* () {
+      let others = false
+      const loop = spin(function* () {
+        for (let round = 0; round < 50_000 && !others; round++) yield* op()
+        return others
+      })
+      spin(() => (others = true))
+      assert.equal(yield* loop, true)
+    })
+  }
+
+  inOrder('a fiber finishes 128 ops at once, then the others get one turn; no value is lost', function* () {
+    const log: string[] = []
+    const busy = function* (name: string) {
+      for (let i = 1; i <= 260; i++) {
+        assert.equal(yield* note(i), i)
+        if (i % 129 === 128 || i === 260) log.push(`${name} ${i}`)
+      }
+    }
+    spin(busy, 'a')
+    spin(busy, 'b')
+    yield* Fiber.current.joinChildren()
+    assert.deepEqual(log, ['a 128', 'b 128', 'a 257', 'b 257', 'a 260', 'b 260'])
+  })
+
+  test('a fiber with a held stop lets others run too', function* () {
+    let others = false
+    const worker = spin(() =>
+      shield(function* () {
+        Fiber.current.stop()
+        for (let round = 0; round < 50_000 && !others; round++) yield* note(round)
+        return others
+      }),
+    )
+    spin(() => (others = true))
+    assert.deepEqual(yield* worker.join(), { type: 'value', value: true })
+  })
+
+  for (const verb of ['kill', 'stop', 'raise'] as const) {
+    test(`a block that lets others run before it begins can be entered again after a ${verb}`, function* () {
+      const limit = moveOnAfter(1000, () => 'whole')
+      const fiber = spin({ link: false }, function* () {
+        for (;;) yield* limit
+      })
+      yield* snooze()
+      yield* fiber[verb]()
+      assert.equal(yield* limit, 'whole')
+    })
+  }
+})
+
+describe('S51 priority', () => {
+  /** A fiber in suspend(), which logs what it is given; then two that are runnable. */
+  function* scene(log: unknown[]): Routine<Fiber> {
+    const waiter = spin(function* () {
+      log.push(yield* suspend())
+    })
+    yield* snooze()
+    for (const name of 'ab') spin(() => log.push(name))
+    return waiter
+  }
+
+  inOrder('scheduleWithPriority puts a waiting fiber at the head of the queue', function* () {
+    const log: unknown[] = []
+    const waiter = yield* scene(log)
+    assert.equal(waiter.scheduleWithPriority('first'), true)
+    yield* Fiber.current.joinChildren()
+    assert.deepEqual(log, ['first', 'a', 'b'])
+  })
+
+  inOrder('a runnable fiber keeps its place and its value', function* () {
+    const log: unknown[] = []
+    const waiter = yield* scene(log)
+    assert.equal(waiter.schedule('value'), true)
+    assert.equal(waiter.scheduleWithPriority('other'), false)
+    yield* Fiber.current.joinChildren()
+    assert.deepEqual(log, ['a', 'b', 'value'])
+  })
+
+  inOrder('an out-of-band fiber begins before all that are runnable', function* () {
+    const log: unknown[] = []
+    const waiter = yield* scene(log)
+    Fiber.outOfBand(() => log.push('handler'))
+    waiter.schedule('waiter')
+    yield* Fiber.current.joinChildren()
+    assert.deepEqual(log, ['handler', 'a', 'b', 'waiter'])
+  })
+
+  inOrder('stops, raises and errors of children take their places at the end of the queue', function* () {
+    const log: unknown[] = []
+    const witness = function* (name: string): Routine<void> {
+      const child = spin(() => suspend())
+      try {
+        yield* suspend()
+      } catch {
+        log.push(name)
+      }
+      yield* child.stop()
+    }
+    const [stopped, raised, parent] = ['stopped', 'raised', 'told'].map((name) =>
+      spin(witness, name),
+    ) as Fiber[]
+    yield* sleep(1)
+    spin(() => log.push('a'))
+    stopped?.stop()
+    spin(() => log.push('b'))
+    raised?.raise('oops')
+    spin(() => log.push('c'))
+    parent?.children[0]?.raise('oops') // the child has its turn, then its parent
+    spin(() => log.push('d'))
+    yield* Fiber.current.joinChildren()
+    assert.deepEqual(log, ['a', 'stopped', 'b', 'raised', 'c', 'd', 'told'])
+  })
+})
+
+describe('S52 first come, first served also for those who wait', () => {
+  type Line = { wait: () => Op<unknown>; serve?: () => unknown }
+  const lines: Record<string, () => Routine<Line>> = {
+    *awaiters() {
+      const target = spin(() => suspend())
+      return { wait: () => target.join(), serve: () => target.schedule() }
+    },
+    *'the awaiters of several'() {
+      const target = spin(() => suspend())
+      return { wait: () => Fiber.await(target), serve: () => target.schedule() }
+    },
+    *'a queue'() {
+      const queue = new Queue<number>()
+      return { wait: () => queue.shift(), serve: () => [1, 2, 3].map((item) => queue.tryPush(item)) }
+    },
+    *'room in a queue'() {
+      const queue = new Queue<number>({ capacity: 1 })
+      queue.tryPush(0)
+      return { wait: () => queue.push(1), serve: () => [1, 2, 3].map(() => queue.tryShift()) }
+    },
+    *'room in a mailbox'() {
+      const { mailbox } = Fiber.current
+      mailbox.cap(1)
+      Fiber.current.send(0)
+      const take = function* () {
+        for (let i = 0; i < 3; i++) yield* receive()
+      }
+      return { wait: () => mailbox.push(1), serve: take }
+    },
+    *'a mutex'() {
+      const mutex = new Mutex()
+      yield* mutex.lock()
+      return { wait: () => mutex.synchronize(() => {}), serve: () => mutex.unlock() }
+    },
+    *'a semaphore'() {
+      const semaphore = new Semaphore(1)
+      yield* semaphore.acquire()
+      return { wait: () => semaphore.acquire(() => {}), serve: () => semaphore.release() }
+    },
+    *'a condition'() {
+      const mutex = new Mutex()
+      const condition = new Condition(mutex)
+      const wait = () => mutex.synchronize(() => condition.wait())
+      return { wait, serve: () => [1, 2, 3].map(() => condition.signal()) }
+    },
+    *'a resource pool'() {
+      const pool = new ResourcePool({ limit: 1, create: () => ({}) })
+      const holder = spin(() => pool.acquire(() => suspend()))
+      yield* sleep(1)
+      return { wait: () => pool.acquire(() => {}), serve: () => holder.schedule() }
+    },
+    *'a throttler'() {
+      const throttler = new Throttler({ interval: 10 })
+      yield* throttler.wait()
+      return { wait: () => throttler.wait() }
+    },
+  }
+  for (const [what, open] of Object.entries(lines)) {
+    inOrder(`${what}: a stopped waiter leaves the line; the others keep their places`, function* () {
+      const log: string[] = []
+      const { wait, serve } = yield* open()
+      const waiters = ['a', 'b', 'c', 'd'].map((name) =>
+        spin(function* () {
+          yield* wait()
+          log.push(name)
+        }),
+      )
+      yield* sleep(1)
+      yield* (waiters[1] as Fiber).stop()
+      const served = serve?.()
+      if (served !== null && typeof served === 'object' && 'next' in served) yield* served as Routine<void>
+      yield* Fiber.current.joinChildren()
+      assert.equal(log.join(' '), 'a c d')
+    })
+  }
+
+  for (const wait of [
+    (fiber: Fiber) => fiber.await(),
+    (fiber: Fiber) => fiber.join(),
+    (fiber: Fiber) => Fiber.await(fiber),
+    (fiber: Fiber) => Fiber.select(fiber),
+  ]) {
+    test(`a stopped waiter leaves nothing with the fiber it waited for: ${wait}`, function* () {
+      const target = spin(() => sleep())
+      const waiter = spin(() => wait(target))
+      yield* sleep(1)
+      assert.notEqual((target as any).lastObserver, null)
+      yield* waiter.stop()
+      assert.equal((target as any).lastObserver, null)
+    })
+  }
+
+  test('a match that stops the fiber whose message it looks at costs no other fiber its place', function* () {
+    const [first, second] = ['first', 'second'].map((name) => spin(() => fiber.mailbox.push(name)))
+    const fiber: Fiber<unknown[], string> = spin(function* () {
+      yield* sleep(10)
+      const stopFirst = (message: string) => message === 'first' && first?.stop() !== undefined
+      const found = yield* moveOnAfter(10, () => receive(stopFirst), 'nothing')
+      return [found, yield* receive(), yield* receive()]
+    })
+    fiber.mailbox.cap(1)
+    fiber.send('full')
+    assert.deepEqual(yield* fiber, ['nothing', 'full', 'second'])
+    assert.equal(yield* second as Fiber, true)
+  })
+})

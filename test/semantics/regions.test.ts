@@ -1,0 +1,780 @@
+// S65-S70: what strikes where, after the signal, equal deadlines, ops used wrongly, and callbacks that throw.
+
+import { BaseOp, LateOp, settle } from '#core/index'
+import {
+  assert,
+  BadYield,
+  Cancel,
+  cancelAfter,
+  describe,
+  ensure,
+  every,
+  explore,
+  Fiber,
+  FiberStopped,
+  isStop,
+  mock,
+  moveOnAfter,
+  NotInFiber,
+  now,
+  type Op,
+  type Routine,
+  receive,
+  reports,
+  run,
+  runtime,
+  type Stop,
+  scope,
+  shield,
+  sleep,
+  snooze,
+  spin,
+  started,
+  suspend,
+  type Timeout,
+  tap,
+  test,
+  thrownBy,
+  turn,
+  until,
+  waits,
+} from '../prelude.js'
+
+const anything = (x: unknown): any => x
+
+/** The error that a body ends with, in a fiber of its own. */
+function* failureOf(body: () => unknown): Routine<any> {
+  const outcome = yield* spin({ link: false, name: 'culprit' }, body as () => Op<unknown>).join()
+  return outcome.type === 'error' ? outcome.error : assert.fail(`it did not fail: ${outcome.type}`)
+}
+
+describe('S65 which signal strikes', () => {
+  test('of limits that expire together the outermost strikes', function* () {
+    const inner = function* () {
+      yield* moveOnAfter(10, () => sleep(), 'inner')
+      assert.fail('the inner one was struck')
+    }
+    assert.equal(yield* moveOnAfter(10, inner, 'outer'), 'outer')
+  })
+
+  const strikes: [string, (fiber: Fiber) => unknown][] = [
+    ['a limit', () => {}],
+    ['a stop', (fiber) => fiber.stop()],
+    ['a raise', (fiber) => fiber.raise('oops')],
+    ['the error of a child', (fiber) => fiber.children[0]?.raise('oops')],
+  ]
+  for (const [what, strike] of strikes) {
+    test(`${what} that comes while a region further in unwinds waits until that one is left`, function* () {
+      const log: string[] = []
+      const nest = function* () {
+        const value = yield* moveOnAfter(10, () => waits(() => sleep(20)), 'inner')
+        log.push(`${value} left at ${now()}`)
+        yield* sleep(1)
+        log.push('not reached')
+      }
+      const fiber = spin({ link: false }, function* () {
+        spin(() => sleep())
+        yield* moveOnAfter(what === 'a limit' ? 15 : 1000, nest)
+      })
+      yield* sleep(15)
+      strike(fiber)
+      yield* fiber.join()
+      assert.deepEqual(log, ['inner left at 30'])
+    })
+  }
+
+  const forced: number[] = []
+  const clings = () => waits(() => forced.push(now()))
+  const inners: [string, () => Op<unknown>][] = [
+    ['a shield', () => shield(clings)],
+    ['the cleanup of ensure', () => ensure(() => {}, clings)],
+    ['a limit in a scope in a shield', () => shield(() => scope(() => moveOnAfter(10_000, clings)))],
+    ['the cleanup of a limit', () => moveOnAfter(5, () => ensure(() => sleep(), clings))],
+    ['cleanup that waits', () => waits(clings)],
+  ]
+  for (const [what, inner] of inners) {
+    test(`the deadline of an outer region, a limit or a fiber, forces ${what}`, function* () {
+      forced.length = 0
+      const fiber = spin(inner)
+      assert.equal(yield* moveOnAfter(10, inner, { value: 'moved on', grace: 15 }), 'moved on')
+      assert.equal((yield* fiber.stop(undefined, { grace: 20 })).type, 'stopped')
+      assert.deepEqual(forced, [25, 45])
+      assert.equal(reports().length, 2)
+    })
+  }
+
+  for (const [what, inside] of [
+    ['a scope', scope],
+    ['a scope in a shield', (body: () => Routine<void>) => shield(() => scope(body))],
+  ] as const) {
+    test(`children of ${what} are forced with a limit around it, and its fiber lives on`, function* () {
+      const log: string[] = []
+      const body = function* () {
+        spin(() => waits(() => waits(() => log.push(`child forced at ${now()}`))))
+        yield* sleep()
+      }
+      const value = yield* moveOnAfter(10, () => inside(body), { value: 'moved on', grace: 20 })
+      assert.deepEqual([value, now()], ['moved on', 30])
+      yield* Fiber.current.joinChildren()
+      assert.deepEqual(log, ['child forced at 30'])
+      yield* sleep(1)
+    })
+  }
+
+  test('nor does an inner limit that had expired, and had less grace', function* () {
+    let cleaned = 0
+    const cleanup = () => waits(() => (cleaned = now()), 50)
+    const inner = () => moveOnAfter(10, () => waits(cleanup), { value: 'inner', grace: 1 })
+    assert.equal(yield* moveOnAfter(10, inner, 'outer'), 'outer')
+    assert.equal(cleaned, 60)
+  })
+
+  for (const limit of [moveOnAfter, cancelAfter]) {
+    test(`${limit.name} inside a region that is struck does not cut the cleanup; one opened there works`, function* () {
+      let value: unknown
+      const cleanup = function* () {
+        yield* sleep(50)
+        value = yield* moveOnAfter(10, () => sleep(50), 'cut')
+      }
+      const fiber = spin(() => limit(10, () => waits(cleanup)))
+      yield* sleep(5)
+      assert.equal((yield* fiber.stop()).type, 'stopped')
+      assert.deepEqual([value, now()], ['cut', 65])
+    })
+  }
+})
+
+describe('S66 after the signal was thrown', () => {
+  const ends: [string, (error: unknown) => unknown][] = [
+    ['ends normally', () => 'its own'],
+    ['throws an error with the signal in its cause chain', wraps],
+  ]
+  function wraps(error: unknown): never {
+    throw new Error('wrapped again', { cause: new Error('wrapped', { cause: error }) })
+  }
+  for (const [what, end] of ends) {
+    const body = function* (): Routine<unknown> {
+      try {
+        return yield* sleep()
+      } catch (error) {
+        yield* sleep(1)
+        return end(error)
+      }
+    }
+    test(`a block or body that ${what} counts as stopped`, function* () {
+      assert.equal(yield* moveOnAfter(1, body, 'timed out'), 'timed out')
+      const fiber = spin(body)
+      yield* sleep(1)
+      assert.deepEqual(yield* fiber.stop('v'), { type: 'stopped', value: 'v' })
+    })
+  }
+
+  test('an error that does not carry the signal leaves the block', function* () {
+    const other = new Error('other')
+    const body = () =>
+      waits(() => {
+        throw other
+      })
+    assert.equal(yield* thrownBy(moveOnAfter(1, body)), other)
+  })
+
+  test('the signal of another block, kept and thrown later, is an ordinary failure', function* () {
+    let kept: unknown
+    yield* moveOnAfter(1, function* () {
+      kept = yield* thrownBy(sleep())
+    })
+    assert.ok(isStop(kept))
+    const fails = () => {
+      throw kept
+    }
+    assert.ok((yield* failureOf(fails)) instanceof FiberStopped)
+  })
+
+  test('the Cancel of cancelAfter is an ordinary error: a block that catches it lives on', function* () {
+    const value = yield* cancelAfter(10, function* () {
+      assert.ok((yield* thrownBy(sleep())) instanceof Cancel)
+      yield* sleep(20)
+      Fiber.current.send('message')
+      return yield* receive() // not refused: nothing unwinds here
+    })
+    assert.deepEqual([value, now()], ['message', 30])
+  })
+
+  const limits: [(ms: number, body: (timeout: Timeout) => Op<string>) => Op<unknown>, unknown][] = [
+    [moveOnAfter, undefined],
+    [cancelAfter, 'recovered'],
+  ]
+  for (const [limit, expected] of limits) {
+    test(`${limit.name} that has expired stays expired: reset() and extend() change nothing`, function* () {
+      const body = function* (timeout: Timeout) {
+        yield* thrownBy(sleep())
+        timeout.reset()
+        timeout.extend(5)
+        assert.equal(timeout.remaining, 0)
+        yield* sleep(20)
+        return 'recovered'
+      }
+      assert.equal(yield* limit(10, body), expected)
+      assert.equal(now(), 30)
+      assert.equal(runtime().timers.size, 0)
+    })
+  }
+
+  test('a scope whose body catches its stop and returns still throws the error of the child', function* () {
+    const oops = new Error('oops')
+    let caught: unknown
+    const body = function* () {
+      spin(function* () {
+        yield* sleep(5)
+        throw oops
+      })
+      caught = yield* thrownBy(sleep())
+      return 'value'
+    }
+    assert.equal(yield* thrownBy(scope(body)), oops)
+    assert.deepEqual([isStop(caught), (caught as Stop).reason], [true, oops])
+  })
+
+  for (const [what, around] of [
+    ['fiber', (body: () => Op<void>) => body()],
+    ['scope', scope],
+  ] as const) {
+    test(`a ${what} whose body caught a stop and returned stops its children`, function* () {
+      let cleaned = 0
+      const fiber = spin(() =>
+        around(function* () {
+          spin(() => waits(() => waits(() => (cleaned = now()), 1000)))
+          yield* thrownBy(sleep())
+        }),
+      )
+      yield* sleep(1)
+      yield* fiber.stop()
+      assert.deepEqual([cleaned, now()], [1001, 1001])
+    })
+  }
+})
+
+describe('S67 raise and cancel', () => {
+  for (const verb of ['raise', 'cancel'] as const) {
+    test(`${verb} on a fiber that has not started fails it without running a line`, function* () {
+      const outcome = yield* spin({ link: false }, () => assert.fail())[verb]('before it began')
+      assert.ok(outcome.type === 'error')
+      assert.equal((outcome.error as Error).message, 'before it began')
+    })
+  }
+
+  test('its parent hears of it; and the error strikes before a stop', function* () {
+    const child = spin(() => assert.fail())
+    child.raise('early')
+    child.stop()
+    assert.equal((yield* thrownBy(sleep(10))).message, 'early')
+    assert.equal((yield* thrownBy(child)).message, 'early')
+  })
+
+  test('on a fiber that is ending they do nothing, and taps are told', function* () {
+    const dropped: string[] = []
+    const untap = tap((event, fiber, detail) => {
+      if (event === 'dropped') dropped.push(`${fiber.name}: ${(detail as Error).message}`)
+    })
+    const cleansUp = () => waits(() => sleep(10))
+    const fiber = spin('fiber', function* () {
+      spin(cleansUp)
+      yield* cleansUp()
+    })
+    yield* sleep(1)
+    fiber.stop('v')
+    fiber.raise('requested')
+    yield* sleep(5)
+    assert.equal(fiber.phase, 'unwinding')
+    fiber.cancel('unwinding')
+    yield* sleep(10)
+    assert.equal(fiber.phase, 'closing')
+    fiber.raise('closing')
+    assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: 'v' })
+    fiber.raise('dead')
+    untap()
+    assert.deepEqual(dropped, ['fiber: requested', 'fiber: unwinding', 'fiber: closing', 'fiber: dead'])
+  })
+})
+
+describe('S68 equal deadlines', () => {
+  test('moveOnAfter(5, () => sleep(5)) times out', function* () {
+    assert.equal(yield* moveOnAfter(5, () => sleep(5), 'timed out'), 'timed out')
+  })
+
+  test('they fire in the order they were set', () => {
+    const body = function* () {
+      const log: string[] = []
+      const wake = [
+        () => moveOnAfter(5, () => sleep()),
+        () => sleep(5),
+        () => moveOnAfter(5, () => suspend()),
+      ]
+      for (const [i, op] of wake.entries()) {
+        spin(function* () {
+          yield* op()
+          log.push(String(i))
+        })
+      }
+      yield* Fiber.current.joinChildren()
+      assert.equal(log.join(), '0,1,2')
+    }
+    explore(body, { trace: '' }) // in this order, whatever POLY_SEED says
+  })
+})
+
+describe('S69 ops are for yield* only', () => {
+  const noIterator = {
+    [Symbol.iterator]() {
+      throw new Error('no iterator')
+    },
+  }
+  const things: [unknown, RegExp][] = [
+    [5, /yielded 5, which is not an op/],
+    ['text', /yielded "text"/],
+    [undefined, /yielded undefined/],
+    [null, /yielded null/],
+    [{}, /yielded an object of class Object/],
+    [Symbol('s'), /yielded Symbol\(s\)/],
+    [10n, /yielded 10/],
+    [Object.create(null), /yielded an object/],
+    [() => 1, /yielded a function/],
+    [[1, 2], /yielded an array of 2/],
+    [new Error('boom'), /yielded Error: boom/],
+    [Promise.resolve(), /yielded an object of class Promise.*yield\* until\(promise\)/],
+    [sleep(1), /yielded sleep\(1\) without the star. Write yield\* sleep\(1\)/],
+    [(function* () {})(), /yielded the op without the star/],
+    [noIterator, /yielded an object/],
+  ]
+  for (const [thing, message] of things) {
+    test(`a yielded thing that is not an op is a BadYield that names it: ${message.source}`, function* () {
+      let cleaned = 0
+      const body = function* () {
+        try {
+          yield anything(thing)
+        } finally {
+          cleaned++
+        }
+      }
+      for (const make of [body, () => moveOnAfter(10, body), () => scope(body), () => shield(body)]) {
+        const error = yield* failureOf(make)
+        assert.ok(error instanceof BadYield, String(error))
+        assert.match(error.message, message)
+        assert.match(error.message, /main > culprit/)
+      }
+      assert.equal(cleaned, 4)
+    })
+  }
+
+  // The iterators of arrays and strings have no throw method, so the language turns what is thrown at them into a
+  // TypeError of its own. The fiber still fails with the error that names what was yielded.
+  const ownOp = (next: () => unknown) => ({ [Symbol.iterator]: () => ({ next, throw: rethrow }) })
+  const repeating = () => {
+    let first: unknown
+    return ownOp(() => (first ??= anything(sleep(1)).next()))
+  }
+  const iterables: [string, () => unknown, RegExp][] = [
+    ['an array', () => [1], /yielded 1/],
+    ['a string', () => 'text', /yielded "t"/],
+    ['a set', () => new Set([1]), /yielded 1/],
+    ['the iterator of an array', () => [1].values(), /yielded 1/],
+    ['an op of its own kind', () => ownOp(() => ({ value: 5 })), /yielded 5/],
+    ['one that repeats its first wait', repeating, /yielded the wait of an op that is not waiting/],
+  ]
+  function rethrow(error: unknown): never {
+    throw error
+  }
+  for (const [what, iterable, message] of iterables) {
+    test(`yield* of ${what} is a BadYield`, function* () {
+      const body = function* () {
+        yield* anything(iterable())
+      }
+      for (const make of [body, () => moveOnAfter(10, body)]) {
+        const error = yield* failureOf(make)
+        assert.ok(error instanceof BadYield)
+        assert.match(error.message, message)
+      }
+    })
+  }
+
+  test('a TypeError of the body itself is not taken for a BadYield', function* () {
+    const mine = new TypeError('mine')
+    const body = function* () {
+      try {
+        yield anything(5)
+      } catch {
+        throw mine
+      }
+    }
+    assert.equal(yield* failureOf(body), mine)
+  })
+
+  test('a BadYield can be caught, and the fiber goes on', function* () {
+    const fiber = spin(function* () {
+      for (let i = 0; i < 100; i++) {
+        try {
+          yield anything(5)
+        } catch (error) {
+          assert.ok(error instanceof BadYield)
+        }
+      }
+      yield* sleep(1)
+      return 'sound'
+    })
+    assert.equal(yield* fiber, 'sound')
+    assert.deepEqual(reports(), [])
+  })
+
+  for (const [what, around] of [
+    ['body', (body: () => Op<void>) => body()],
+    ['block', (body: () => Op<void>) => moveOnAfter(1000, body)],
+  ] as const) {
+    test(`a ${what} that catches it a hundred times and goes on is forced to end, and reported`, function* () {
+      let yields = 0
+      const body = function* () {
+        while (yields < 10_000) {
+          try {
+            yields++
+            yield anything(5)
+          } catch {}
+        }
+      }
+      yield* spin({ link: false }, () => around(body)).join()
+      assert.ok(yields < 300, `${yields} yields`)
+      assert.match(reports()[0] as string, /forced: .*yielded 5.*It did so 100 times and was forced to end/)
+    })
+  }
+
+  const hand: [string, (op: any) => unknown][] = [
+    ['spread', (op) => [...op]],
+    ['destructuring', ([x]) => x],
+    ['for of with break', forOf],
+    ['Array.from', (op) => Array.from(op)],
+  ]
+  function forOf(op: any) {
+    for (const x of op) return x
+  }
+  function* seven(): Routine<number> {
+    yield* sleep(5)
+    return 7
+  }
+  function* restOf() {
+    const [failed, slow] = [spin({ link: false }, rethrow, 1), spin(() => waits(() => sleep(1)))]
+    yield* Fiber.await(failed, slow)
+  }
+  const soon = () => until(new Promise((resolve) => setImmediate(resolve, 7)))
+  /** Ops, and how many fibers may wait for one object. */
+  const ops: [string, number, () => Op<any>][] = [
+    ['sleep', 1, () => sleep(5)],
+    ['await', 1, () => spin(seven).await()],
+    ['join', 1, () => spin(seven).join()],
+    ['scope', 1, () => scope(seven)],
+    ['a scope with a child', 1, () => scope(() => void spin(seven))],
+    ['moveOnAfter', 1, () => moveOnAfter(10, () => seven())],
+    ['a limit in a scope', 1, () => scope(() => moveOnAfter(10, () => seven()))],
+    ['until', 1, soon],
+    ['snooze', 2, () => snooze()],
+    ['suspend', 2, () => suspend()],
+    ['receive', 2, () => receive()],
+    ['Fiber.await', 2, () => Fiber.await(spin(seven))],
+    ['Fiber.select', 2, () => Fiber.select(spin(seven))],
+    ['ensure', 2, () => ensure(seven, () => {})],
+    ['every', 2, () => every(5, () => false)],
+    ['a generator', 0, seven],
+    ['a Fiber.await that waits for the rest', 0, restOf],
+  ]
+  for (const [name, fibers, make] of ops) {
+    test(`${name} iterated by hand is a named error, and the fiber stays sound`, function* () {
+      for (const [way, iterate] of hand) {
+        const fiber = spin({ link: false }, function* () {
+          assert.throws(() => iterate(make()), BadYield, way)
+          yield* sleep(1)
+          Fiber.current.send('m')
+          assert.equal(yield* receive(), 'm')
+          yield* Fiber.current.shutdownChildren()
+          return 'sound'
+        })
+        assert.deepEqual(yield* fiber.join(), { type: 'value', value: 'sound' })
+      }
+    })
+
+    if (fibers === 0) continue
+    const promise = fibers === 1 ? 'is a named error for the second' : 'serves both'
+    test(`${name} entered by two fibers at once ${promise}; later it may be used again`, function* () {
+      const op = make()
+      const waiting = [1, 2].map(() => spin({ link: false }, () => op))
+      yield* sleep(20)
+      yield* turn()
+      for (const fiber of waiting) fiber.stop('waited')
+      const outcomes = yield* Fiber.await(...waiting.map((fiber) => spin(() => fiber.join())))
+      const failed = outcomes.flatMap((outcome) => (outcome.type === 'error' ? [outcome.error as any] : []))
+      assert.deepEqual(
+        failed.map(({ code }) => code),
+        fibers === 1 ? ['BAD_ARGUMENT'] : [],
+      )
+      const again = [yield* moveOnAfter(20, () => op), yield* moveOnAfter(20, () => op)]
+      assert.deepEqual(again[0], again[1])
+    })
+  }
+
+  test('an op spread in the finally of a killed fiber does not hold the thread', function* () {
+    const fiber = spin(() => waits(() => assert.throws(() => [...anything(sleep(1))], BadYield)))
+    yield* sleep(1)
+    assert.equal((yield* fiber.kill()).type, 'stopped')
+  })
+
+  test('an op entered by next() and left alone is taken back when the next one is entered', function* () {
+    anything(sleep(50)).next()
+    assert.ok((yield* thrownBy(sleep(1))) instanceof BadYield)
+    yield* sleep(1)
+    assert.equal(now(), 1)
+    anything(snooze()).next()
+    assert.ok((yield* thrownBy(snooze())) instanceof BadYield)
+    yield* snooze()
+  })
+
+  test('a fiber that ends in an op entered by hand ends once, whatever else happens to it', function* () {
+    let ends = 0
+    const untap = tap((event, fiber) => {
+      if (event === 'end' && fiber.name === 'culprit') ends++
+    })
+    for (const verb of ['parent', 'stop', 'raise', 'schedule'] as const) {
+      for (const op of [suspend(), sleep(50)]) {
+        const body = () => {
+          anything(op).next()
+          if (verb !== 'parent') Fiber.current[verb]()
+        }
+        yield* spin({ name: 'culprit', link: false }, body).join()
+        yield* sleep(1)
+      }
+    }
+    untap()
+    assert.equal(ends, 8)
+  })
+
+  test('a block whose first fiber lets others run before it begins is refused to a second', function* () {
+    const block = moveOnAfter(1000, () => sleep(5), 'x')
+    const enter = function* () {
+      for (let n = 0; n < 128; n++) yield* Fiber.await() // ready at once: spends the budget
+      return yield* block
+    }
+    const fibers = [1, 2].map(() => spin({ link: false }, enter))
+    const outcomes = yield* scope(() => Fiber.await(...fibers.map((fiber) => spin(() => fiber.join()))))
+    const errors = outcomes.flatMap((outcome) => (outcome.type === 'error' ? [String(outcome.error)] : []))
+    assert.equal(errors.length, 1)
+    assert.match(errors[0] as string, /moveOnAfter\(1000\) is already being waited for by main > /)
+  })
+
+  test('a block that lets others run before it begins, iterated by hand, can be entered again', function* () {
+    const block = moveOnAfter(10, () => 'ended')
+    const ways: ((op: any) => unknown)[] = [
+      ([x]) => x,
+      (op) => [...op],
+      (op) => [...anything(scope(() => op))],
+    ]
+    for (const way of ways) {
+      let refused = 0
+      for (let n = 0; n < 300; n++) {
+        try {
+          way(block)
+        } catch (error) {
+          assert.ok(error instanceof BadYield)
+          refused++ // the budget was spent
+          assert.equal(yield* block, 'ended')
+        }
+      }
+      assert.ok(refused > 0)
+    }
+  })
+
+  test('a block entered inside itself is a named error, and the fiber stays sound', function* () {
+    let caught: any
+    const block: Op<unknown> = moveOnAfter(10, function* () {
+      caught = yield* thrownBy(block)
+      yield* sleep(1)
+      return 'inner'
+    })
+    assert.equal(yield* block, 'inner')
+    assert.equal(caught.code, 'BAD_ARGUMENT')
+    assert.equal(yield* moveOnAfter(5, () => sleep(), 'sound'), 'sound')
+  })
+})
+
+describe('S70 exceptions of callbacks', () => {
+  function rethrows(): never {
+    throw new Error('thrown by tap')
+  }
+  type Where = 'enter' | 'abort' | 'discard' | 'describe'
+  class Bad extends LateOp<string> {
+    fiber!: Fiber
+    constructor(private readonly at: Where[]) {
+      super()
+    }
+    private fail(where: Where): void {
+      if (this.at.includes(where)) throw new Error(`thrown by ${where}`)
+    }
+    enter(fiber: Fiber): void {
+      this.fiber = fiber
+      this.fail('enter')
+    }
+    abort(): void {
+      this.fail('abort')
+    }
+    override discard(): void {
+      this.fail('discard')
+    }
+    describe(): string {
+      this.fail('describe')
+      return 'a bad op'
+    }
+  }
+
+  test('one of enter is thrown into the fiber that enters, which goes on', function* () {
+    assert.equal((yield* thrownBy(new Bad(['enter']))).message, 'thrown by enter')
+    yield* sleep(1)
+  })
+
+  for (const [at, report] of [
+    [['abort'], 'uncaught: aborting a bad op failed: Error: thrown by abort'],
+    [
+      ['abort', 'describe'],
+      'uncaught: aborting an op of class Bad whose describe() failed failed: Error: thrown by abort',
+    ],
+    [['discard'], 'uncaught: discarding the late value of a bad op failed: Error: thrown by discard'],
+  ] as [Where[], string][]) {
+    test(`one of ${at.join(' and ')} is reported: no fiber sees it`, function* () {
+      const op = new Bad(at)
+      const fiber = spin(() => op)
+      yield* sleep(1)
+      assert.equal(typeof fiber.waitsFor, 'string')
+      assert.equal((yield* fiber.stop()).type, 'stopped')
+      assert.equal(settle(op.fiber, op, 'late'), false)
+      assert.deepEqual(reports(), [report])
+    })
+  }
+
+  test('one of describe does not reach the clock', function* () {
+    const cleanup = () => new Bad(['describe'])
+    const overdue = yield* started(() => waits(cleanup))
+    assert.equal((yield* overdue.stop(undefined, { grace: 10 })).type, 'stopped')
+  })
+
+  test('one of describe does not hide NotInFiber', () => {
+    assert.throws(() => [...anything(new Bad(['describe']))], NotInFiber)
+  })
+
+  test('one of a tap listener is reported, and the others still listen', function* () {
+    const events: string[] = []
+    const untaps = [tap(rethrows), tap((event) => events.push(event))]
+    yield* spin(() => sleep(1)).join()
+    for (const untap of untaps) untap()
+    assert.ok(events.includes('spin') && events.includes('end'))
+    assert.deepEqual(new Set(reports()), new Set(['uncaught: a tap listener threw: Error: thrown by tap']))
+    assert.equal(runtime().stats().reports, reports().length)
+  })
+
+  test('what a tap listener does is not told again; it may explore', function* () {
+    const told: string[] = []
+    let explored = 0
+    const untap = tap((event, fiber) => {
+      told.push(`${event} ${fiber.name}`)
+      if (event !== 'block') return
+      explored += explore(() => snooze()).schedules
+      assert.throws(() => [...anything(sleep(1))], NotInFiber)
+    })
+    yield* sleep(1)
+    yield* sleep(1)
+    untap()
+    assert.equal(explored, 2)
+    assert.deepEqual(new Set(told), new Set(['block main', 'schedule main', 'unblock main']))
+    assert.deepEqual(reports(), [])
+  })
+
+  test('an op that settles twice in enter is answered once', function* () {
+    class Twice extends BaseOp<string> {
+      enter(fiber: Fiber): void {
+        settle(fiber, this, 'first')
+        settle(fiber, this, 'second')
+      }
+      abort(): void {}
+      describe = () => 'twice'
+    }
+    assert.equal(yield* new Twice(), 'first')
+    yield* sleep(1)
+  })
+
+  class Unmakeable extends Error {
+    constructor() {
+      super()
+      throw new Error('cannot be made')
+    }
+  }
+  for (const ms of [0, 10]) {
+    test(`an error class that cannot be made fails the cancelAfter(${ms}) it was given to, not the clock`, function* () {
+      const other = spin(() => sleep(20))
+      const body = () => thrownBy(cancelAfter(ms, () => sleep(), Unmakeable))
+      assert.equal((yield* moveOnAfter(50, body, new Error('late'))).message, 'cannot be made')
+      yield* other
+    })
+  }
+
+  const throws = {
+    get() {
+      throw new Error('do not look')
+    },
+  }
+  const errorWith = (name: string, property: object) => Object.defineProperty(new Error('x'), name, property)
+  const hostile: Record<string, unknown> = {
+    'has a frozen list of suppressed ones': errorWith('suppressed', { value: Object.freeze([]) }),
+    'has suppressed ones that throw when they are read': errorWith('suppressed', throws),
+    'has a cause that throws when it is read': errorWith('cause', throws),
+    'is a proxy whose traps throw': new Proxy({}, { getPrototypeOf: throws.get }),
+  }
+  for (const [what, error] of Object.entries(hostile)) {
+    test(`an error that ${what} does not break the scheduler`, function* () {
+      const fails = () =>
+        waits(() => {
+          throw error
+        })
+      const failsTwice = function* () {
+        spin(() => waits(rethrows)) // its cleanup fails too: to be kept beside the error
+        yield* sleep(1)
+        throw error
+      }
+      const stopped = spin({ link: false }, fails)
+      const failed = spin({ link: false }, failsTwice)
+      yield* sleep(2)
+      stopped.stop()
+      assert.deepEqual([(yield* stopped.join()).type, (yield* failed.join()).type], ['error', 'error'])
+    })
+  }
+
+  test('an error that cannot be printed does not take the scheduler with it', async () => {
+    let printed = ''
+    const write = mock.method(process.stderr, 'write', (text: string) => (printed += text) !== '')
+    const fails = () => {
+      throw errorWith('stack', throws)
+    }
+    await run(function* () {
+      spin({ link: false }, fails)
+      yield* turn()
+    }).finally(() => write.mock.restore())
+    assert.match(printed, /^polyphony: .*fails/)
+  })
+
+  for (const [what, name] of [
+    ['is a symbol', { value: Symbol('name') }],
+    ['throws when it is read', throws],
+  ] as const) {
+    test(`a body whose name ${what} does not break the scheduler`, function* () {
+      const body = () => void spin(() => sleep()) // stopped when the body ends: the reason names the parent
+      assert.equal((yield* spin(Object.defineProperty(body, 'name', name)).join()).type, 'value')
+    })
+  }
+
+  test('a mocked body whose result cannot be looked at fails its fiber, not the scheduler', function* () {
+    const shy = new Proxy({}, throws)
+    const body = mock.fn(waits as () => unknown, () => shy)
+    assert.equal((yield* failureOf(body)).message, 'do not look')
+  })
+})
