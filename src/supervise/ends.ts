@@ -62,10 +62,9 @@ export class Ends {
     return fibers
   }
 
-  /** The errors of all that nothing was decided about; afterwards there are none. */
+  /** The errors of all that nothing was decided about. Asked for once, at the end. */
   *unhandled(): Generator<unknown> {
     const ends = this.inHand === null ? [] : [this.inHand]
-    this.inHand = null
     while (this.group.size > 0) ends.push(this.group.shift())
     while (this.queue.size > 0) ends.push(this.queue.shift())
     for (const { outcome, fiber } of ends) {

@@ -124,9 +124,6 @@ function readIntensity(intensity: RestartIntensity): { restarts: number; within:
 
 /** Refuses what cannot be supervised, as far as can be seen from outside. */
 export function checkChildren(children: readonly (Fiber<any, any> | ChildSpec)[]): void {
-  if (!Array.isArray(children)) {
-    throw new BadArgument(`${WHERE} needs an array of fibers and child specs, got ${show(children)}`)
-  }
   const seen = new Set<unknown>()
   for (const child of children) {
     if (!(child instanceof Fiber)) checkSpec(child)
