@@ -1,62 +1,38 @@
 // forEach: many items, a few fibers, results in order.
 
-import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
 import { Readable } from 'node:stream'
-import { describe, it } from 'node:test'
 import {
-  BadArgument,
+  assert,
+  call,
   createLocal,
+  describe,
   END,
   errorFiber,
   Fiber,
   FiberStopped,
+  failAfter,
   forEach,
   iterate,
   moveOnAfter,
+  now,
+  on,
   Queue,
-  type Routine,
   run,
   type Source,
   sleep,
   snooze,
   spin,
   suppressedErrors,
-  suspend,
+  test,
+  thrownBy,
   tryReceive,
   use,
-} from 'polyphony'
-import { virtual } from 'polyphony/testing'
-import { failAfter, thrownBy } from '../prelude.js'
-import { clock } from '../time/clock.js'
-
-/** How many of something are there at the same time. */
-class Count {
-  now = 0
-  most = 0
-  enter(): void {
-    this.most = Math.max(this.most, ++this.now)
-  }
-  *during<T>(ms: number, value: T): Routine<T> {
-    this.enter()
-    try {
-      yield* sleep(ms)
-      return value
-    } finally {
-      this.now--
-    }
-  }
-}
+  waits,
+} from '../prelude.js'
 
 describe('forEach', () => {
-  it('gives the results in order, whatever the order in which they come', () =>
-    virtual(function* () {
-      const results = yield* forEach([30, 10, 20], (ms, index) => new Count().during(ms, `${index}: ${ms}`), {
-        concurrency: 3,
-      })
-      assert.deepEqual(results, ['0: 30', '1: 10', '2: 20'])
-    }))
-
-  it('takes bodies of every kind, and every kind of items', () =>
+  test('takes bodies of every kind, and every kind of items', () =>
     run(function* () {
       function* three() {
         yield* [1, 2, 3]
@@ -64,335 +40,260 @@ describe('forEach', () => {
       async function* threeLater() {
         yield* [1, 2, 3]
       }
-      const kinds = [[1, 2, 3], new Set([1, 2, 3]), three, threeLater, () => Readable.from([1, 2, 3])]
-      const bodies = [
-        (n: number) => 2 * n,
-        function* (n: number) {
+      const kinds = [
+        () => [1, 2, 3],
+        () => new Set([1, 2, 3]),
+        three,
+        threeLater,
+        () => Readable.from([1, 2, 3]),
+      ]
+      const bodies: ((n: number) => any)[] = [
+        (n) => 2 * n,
+        function* (n) {
           return 2 * n
         },
-        function* (n: number) {
+        function* (n) {
           yield* snooze()
           return 2 * n
         },
-        (n: number) => spin(() => 2 * n),
+        (n) => spin(() => 2 * n),
       ]
       for (const kind of kinds) {
         for (const body of bodies) {
           for (const concurrency of [1, 2, Infinity]) {
-            const items = typeof kind === 'function' ? kind() : kind
-            assert.deepEqual(
-              yield* forEach(items as number[], body as (n: number) => number, { concurrency }),
-              [2, 4, 6],
-            )
+            assert.deepEqual(yield* forEach(kind() as number[], body, { concurrency }), [2, 4, 6])
           }
         }
       }
     }))
 
-  it('results may be objects, arrays or nothing', () =>
-    virtual(function* () {
-      const list = [[1], { a: 1 }, undefined, null, false, undefined]
-      const results = yield* forEach(list, (item) => item)
-      assert.deepEqual(results, list)
-      assert.equal(results.length, 6)
-      assert.deepEqual(yield* forEach([], () => 1), [])
-      assert.deepEqual(Object.keys(yield* forEach([1, 2], () => {})), ['0', '1'])
-    }))
+  test('gives results in the order of the items, also objects and nothing', function* () {
+    const body = function* (ms: number, index: number) {
+      yield* sleep(ms)
+      return `${index}: ${ms}`
+    }
+    assert.deepEqual(yield* forEach([30, 10, 20], body, { concurrency: 3 }), ['0: 30', '1: 10', '2: 20'])
+    const list = [[1], { a: 1 }, undefined, null, false, undefined]
+    assert.deepEqual(yield* forEach(list, (item) => item), list)
+    assert.deepEqual(yield* forEach([], () => 1), [])
+    assert.deepEqual(Object.keys(yield* forEach([1, 2], () => {})), ['0', '1'])
+  })
 
-  it('works one after the other unless told otherwise', () =>
-    virtual(function* () {
-      const [now, count] = [clock(), new Count()]
-      yield* forEach([1, 2, 3], () => count.during(10, 1))
-      assert.deepEqual([count.most, now()], [1, 30])
-    }))
-
-  it('works on as many items at the same time as it may, and no more', () =>
-    virtual(function* () {
-      for (const [concurrency, most, ms] of [
-        [2, 2, 30],
-        [4, 4, 20],
-        [100, 6, 10],
-        [Infinity, 6, 10],
-      ] as const) {
-        const [now, count] = [clock(), new Count()]
-        yield* forEach([1, 2, 3, 4, 5, 6], () => count.during(10, 1), { concurrency })
-        assert.deepEqual([count.most, now()], [most, ms])
-      }
-    }))
-
-  it('takes an item only when a fiber is free for it', () =>
-    virtual(function* () {
-      let taken = 0
+  for (const [concurrency, most, ms] of [
+    [undefined, 1, 60],
+    [2, 2, 30],
+    [4, 4, 20],
+    [100, 6, 10],
+    [Infinity, 6, 10],
+  ] as const) {
+    test(`with a concurrency of ${concurrency} works on ${most} of 6 items at the same time`, function* () {
+      let [taken, open, seen] = [0, 0, 0]
       function* items() {
-        for (;;) yield ++taken
+        while (taken < 6) yield taken++
       }
-      const fiber = spin(() => forEach(items(), () => suspend(), { concurrency: 3 }))
+      const body = () => {
+        seen = Math.max(seen, ++open)
+        return waits(() => open--, 10)
+      }
+      const fiber = spin(() => forEach(items(), body, concurrency === undefined ? {} : { concurrency }))
       yield* sleep(1)
-      assert.equal(taken, 3)
-      yield* fiber.stop()
-    }))
+      assert.equal(taken, most) // an item is taken when a fiber is free for it
+      yield* fiber
+      assert.deepEqual([seen, now()], [most, ms])
+    })
+  }
 
-  it('hires a fiber only when there is an item for it: an endless list of short work needs two', () =>
-    virtual(function* () {
-      function* items() {
-        for (let n = 0; n < 10_000; n++) yield n
+  test('needs two fibers for an endless list of short work, and lets other fibers run', function* () {
+    let count = 0
+    let most = 0
+    const body = () => {
+      count++
+      most = Math.max(most, host.children.length)
+    }
+    const host: Fiber<any> = spin(() => forEach(Array(10_000).fill(0), body, { concurrency: Infinity }))
+    const seen = new Set<number>()
+    while (host.state !== 'dead') {
+      seen.add(count)
+      yield* snooze()
+    }
+    assert.ok(most <= 2, `there were ${most} fibers`)
+    assert.ok(seen.size > 10, 'no other fiber ran between the first item and the last')
+  })
+
+  test('throws the first error when the rest is stopped and over; later ones are suppressed', function* () {
+    const [error, another] = [new Error('first'), new Error('another')]
+    const begun: number[] = []
+    const op = forEach(
+      [0, 1, 2, 3, 4],
+      function* (n) {
+        begun.push(n)
+        if (n === 1) yield* failAfter(10, error)
+        yield* waits(function* () {
+          yield* sleep(5)
+          if (n === 2) throw another
+        })
+      },
+      { concurrency: 3 },
+    )
+    assert.equal(yield* thrownBy(op), error)
+    assert.deepEqual([suppressedErrors(error), begun, now()], [[another], [0, 1, 2], 15])
+    assert.equal(errorFiber(error)?.name, 'forEach[1]')
+  })
+
+  test('lets its source go however it ends; an error of the source is thrown', function* () {
+    const log: string[] = []
+    function* items(limit = Infinity): Generator<number> {
+      try {
+        for (let n = 0; n < limit; n++) yield n
+        throw new Error('of the source')
+      } finally {
+        log.push('closed')
       }
-      let most = 0
-      const host = Fiber.current
-      yield* forEach(
-        items(),
-        () => {
-          most = Math.max(most, host.children.length)
-        },
-        { concurrency: Infinity },
-      )
-      assert.ok(most <= 2, `there were ${most}`)
-    }))
+    }
+    const body = () => sleep(3)
+    yield* thrownBy(forEach(items(), () => failAfter(1, new Error('of the body'))))
+    assert.equal((yield* thrownBy(forEach(items(1), body, { concurrency: 2 }))).message, 'of the source')
+    yield* moveOnAfter(10, () => forEach(items(), body, { concurrency: 2 }))
+    const fiber = spin(() => forEach(items(), body, { concurrency: 2 }))
+    yield* sleep(10)
+    yield* fiber.stop()
+    assert.equal(log.length, 4)
+  })
 
-  it('S49 S50 work that never waits lets others run', () =>
-    virtual(function* () {
-      let count = 0
-      const fiber = spin(() => forEach(Array(10_000).fill(0), () => void count++, { concurrency: 5 }))
-      const seen = new Set<number>()
-      while (fiber.state !== 'dead') {
-        seen.add(count)
-        yield* snooze()
-      }
-      seen.delete(0)
-      seen.delete(10_000)
-      assert.ok(seen.size > 0, 'nobody ran between the first item and the last')
-    }))
+  test('shares a source with others: what it did not take is still there', function* () {
+    let n = 0
+    const source: Source<number> = {
+      *next() {
+        yield* sleep(1)
+        return n < 10 ? n++ : END
+      },
+      *close() {},
+    }
+    const op = forEach(source, (item) => (item === 3 ? failAfter(0, new Error('enough')) : undefined))
+    assert.equal((yield* thrownBy(op)).message, 'enough')
+    assert.deepEqual(yield* forEach(source, (item) => item), [4, 5, 6, 7, 8, 9])
+  })
 
-  it('S28 the first error stops the rest, waits for them, and is thrown; later ones are suppressed', () =>
-    virtual(function* () {
-      const now = clock()
-      const [error, later] = [new Error('first'), new Error('later')]
-      const begun: number[] = []
-      const thrown = yield* thrownBy(
-        forEach(
-          [0, 1, 2, 3, 4],
-          function* (n) {
-            begun.push(n)
-            if (n === 1) yield* failAfter(10, error)
-            try {
-              yield* sleep(100)
-            } finally {
-              yield* sleep(5)
-              // biome-ignore lint/correctness/noUnsafeFinally: that is the point
-              if (n === 2) throw later
-            }
-          },
-          { concurrency: 3 },
-        ),
-      )
-      assert.equal(thrown, error)
-      assert.deepEqual(suppressedErrors(thrown), [later])
-      assert.deepEqual([begun, now()], [[0, 1, 2], 15])
-      assert.equal(errorFiber(thrown)?.name, 'forEach[1]')
-      assert.deepEqual(Fiber.current.children, [])
-    }))
-
-  it('S59 however it ends, the source is let go', () =>
-    virtual(function* () {
-      const log: string[] = []
-      function* items() {
-        try {
-          for (;;) yield 1
-        } finally {
-          log.push('closed')
-        }
-      }
-      yield* thrownBy(forEach(items(), () => failAfter(1, new Error('broken'))))
-      yield* moveOnAfter(10, () => forEach(items(), () => sleep(3), { concurrency: 2 }))
-      const fiber = spin(() => forEach(items(), () => sleep(3), { concurrency: 2 }))
+  test('works on a queue until that is closed', function* () {
+    const queue = new Queue<number>({ capacity: 1 })
+    spin(function* () {
+      for (const n of [1, 2, 3, 4, 5]) yield* queue.push(n)
+      queue.close()
+    })
+    const body = function* (n: number) {
       yield* sleep(10)
-      yield* fiber.stop()
-      assert.deepEqual(log, ['closed', 'closed', 'closed'])
-    }))
+      return 2 * n
+    }
+    assert.deepEqual([yield* forEach(queue, body, { concurrency: 2 }), now()], [[2, 4, 6, 8, 10], 30])
+  })
 
-  it('an error of the source is thrown', () =>
-    virtual(function* () {
-      const error = new Error('source')
-      function* items() {
-        yield 1
-        throw error
-      }
-      assert.equal(yield* thrownBy(forEach(items(), () => sleep(5), { concurrency: 2 })), error)
-    }))
-
-  it('shares a source with others: items that it did not take are still there', () =>
-    virtual(function* () {
-      let n = 0
-      const source: Source<number> = {
-        *next() {
-          yield* sleep(1)
-          return n < 10 ? n++ : END
-        },
-        *close() {},
-      }
-      yield* thrownBy(forEach(source, (item) => (item === 3 ? failAfter(0, new Error('enough')) : undefined)))
-      assert.deepEqual(yield* forEach(source, (item) => item), [4, 5, 6, 7, 8, 9])
-    }))
-
-  it('S02 what the body of an item spun ends with that body', () =>
-    virtual(function* () {
-      const log: string[] = []
-      yield* forEach([1, 2], function* (n) {
-        spin(function* () {
-          try {
-            yield* suspend()
-          } finally {
-            yield* sleep(1)
-            log.push(`child of ${n}`)
-          }
-        })
-        yield* sleep(5)
-        log.push(`body of ${n}`)
-      })
-      assert.deepEqual(log, ['body of 1', 'child of 1', 'body of 2', 'child of 2'])
-    }))
-
-  it('S24 S26 an error of such a child is thrown, from its body or from its cleanup', () =>
-    virtual(function* () {
-      const error = new Error('child')
-      for (const clumsy of [
-        () => failAfter(1, error),
-        function* () {
-          try {
-            yield* suspend()
-          } finally {
-            // biome-ignore lint/correctness/noUnsafeFinally: that is the point
-            throw error
-          }
-        },
-      ]) {
-        const thrown = yield* thrownBy(
-          forEach([1, 2], function* () {
-            spin(clumsy)
-            yield* sleep(5)
-          }),
-        )
-        assert.equal(thrown, error)
-      }
-    }))
-
-  it('S56 fiber-local values of one item are not seen by the next, nor are its messages', () =>
-    virtual(function* () {
-      const user = createLocal('nobody')
-      const users = yield* forEach([1, 2, 3], function* (n) {
-        const before = user.get()
-        user.set(`user ${n}`)
-        yield* snooze()
-        return before
-      })
-      assert.deepEqual(users, ['nobody', 'nobody', 'nobody'])
-      const messages = yield* forEach([1, 2, 3], function* () {
-        const before = tryReceive()
-        Fiber.current.send('late')
-        yield* snooze()
-        return before
-      })
-      assert.deepEqual(messages, [undefined, undefined, undefined])
-    }))
-
-  it('S60 what an item used is disposed of when that item is over', () =>
-    virtual(function* () {
-      const log: string[] = []
-      yield* forEach([1, 2], function* (n) {
-        yield* use(n, function* () {
-          yield* sleep(1)
-          log.push(`disposed of ${n}`)
-        })
-        log.push(`used ${n}`)
-      })
-      assert.deepEqual(log, ['used 1', 'disposed of 1', 'used 2', 'disposed of 2'])
-    }))
-
-  it('a queue feeds it until it is closed', () =>
-    virtual(function* () {
-      const queue = new Queue<number>({ capacity: 1 })
-      const count = new Count()
-      spin(function* () {
-        for (const n of [1, 2, 3, 4, 5]) yield* queue.push(n)
-        queue.close()
-      })
-      const results = yield* forEach(queue, (n) => count.during(10, 2 * n), { concurrency: 2 })
-      assert.deepEqual([results, count.most], [[2, 4, 6, 8, 10], 2])
-    }))
-
-  it('S17 a body that swallows its stop is given no other item', () =>
-    virtual(function* () {
-      const elapsed = clock()
-      const sources = [[1, 2, 3], iterate([1, 2, 3])] as const
-      for (const source of sources) {
-        const begun: number[] = []
-        yield* moveOnAfter(5, () =>
-          forEach(source, function* (item) {
-            begun.push(item)
-            try {
-              yield* sleep(10)
-            } catch {}
-          }),
-        )
-        assert.deepEqual(begun, [1])
-      }
-      assert.equal(elapsed(), 10)
-    }))
-
-  it('a fiber of it that is stopped from outside makes it fail: no result is made up', () =>
-    virtual(function* () {
-      const host = spin({ link: false }, () => forEach([1, 2], () => sleep(10), { concurrency: 2 }))
+  test('ends what the body of an item has begun with that item: children, disposables, listeners', function* () {
+    const log: string[] = []
+    const emitter = new EventEmitter()
+    const callers: Fiber<any>[] = []
+    const asked = Fiber.current
+    yield* forEach([1, 2], function* (n) {
+      on(emitter, 'news')
+      yield* use(n, () => waits(() => log.push(`closed ${n}`), 5))
+      spin(() => waits(() => waits(() => log.push(`child of ${n}`), 1)))
+      const worker = Fiber.current
+      callers.push(asked.spin(() => thrownBy(call(worker, 'hello?'))))
       yield* sleep(5)
-      host.children[1]?.stop('instead')
-      const outcome = yield* host.join()
-      assert.ok(outcome.type === 'error' && outcome.error instanceof FiberStopped)
-      assert.match((outcome.error as Error).message, /forEach\(\) in .* stopped/)
-    }))
+      log.push(`body of ${n}, ${emitter.listenerCount('news')} listens`)
+    })
+    const ofEach = (n: number) => [`body of ${n}, 1 listens`, `child of ${n}`, `closed ${n}`]
+    assert.deepEqual(log, [...ofEach(1), ...ofEach(2)])
+    for (const caller of callers) assert.ok((yield* caller) instanceof FiberStopped)
+  })
 
-  it('says what it waits for', () =>
-    virtual(function* () {
-      const host = spin(() => forEach([1, 2], () => sleep(10), { concurrency: 2 }))
+  test('throws the errors of children and disposables of an item', function* () {
+    const error = new Error('child')
+    const fail = () => {
+      throw error
+    }
+    for (const child of [() => failAfter(1, error), () => waits(fail)]) {
+      const op = forEach([1, 2], function* () {
+        spin(child)
+        yield* sleep(5)
+      })
+      assert.equal(yield* thrownBy(op), error)
+    }
+    const first = new Error('first opened')
+    const op = forEach([1, 2], function* (n) {
+      yield* use(n, () => {
+        throw first
+      })
+      yield* use(n, fail)
+    })
+    assert.equal(yield* thrownBy(op), error)
+    assert.deepEqual(suppressedErrors(error), [first])
+  })
+
+  test('keeps local values and messages of an item from the next', function* () {
+    const user = createLocal('nobody')
+    const seen = yield* forEach([1, 2, 3], function* (n) {
+      const before = user.get()
+      if (n === 1) user.set('user 1')
+      yield* snooze()
+      return before
+    })
+    const messages = yield* forEach([1, 2, 3], function* () {
+      const before = tryReceive()
+      Fiber.current.send('late')
+      yield* snooze()
+      return before
+    })
+    assert.deepEqual([seen, messages], [Array(3).fill('nobody'), Array(3).fill(undefined)])
+  })
+
+  test('gives no other item to a body that swallows its stop', function* () {
+    let n = 0
+    const own: Source<number> = {
+      *next() {
+        return ++n
+      },
+      *close() {},
+    }
+    for (const source of [[1, 2, 3], iterate([1, 2, 3]), own]) {
+      const begun: number[] = []
+      const body = function* (item: number) {
+        begun.push(item)
+        try {
+          yield* sleep(10)
+        } catch {}
+      }
+      yield* moveOnAfter(5, () => forEach(source, body))
+      assert.deepEqual(begun, [1])
+    }
+    assert.equal(now(), 15)
+  })
+
+  for (const [what, end] of [
+    ['stopped', (worker: Fiber) => worker.stop('instead')],
+    ['restarted', (worker: Fiber) => worker.restart()],
+  ] as const) {
+    test(`fails if one of its fibers is ${what} from outside: no result is made up`, function* () {
+      const host = spin({ link: false }, () => forEach([1, 2, 3], () => sleep(10), { concurrency: 2 }))
       yield* sleep(5)
       assert.equal(host.waitsFor, 'forEach(): forEach[0], forEach[1]')
-      yield* host
-    }))
-
-  it('can be waited for again', () =>
-    virtual(function* () {
-      const twice = forEach([1, 2], (n) => n)
-      assert.deepEqual(
-        [yield* twice, yield* twice],
-        [
-          [1, 2],
-          [1, 2],
-        ],
-      )
-    }))
-
-  it('wrong use is refused at the call', () =>
-    virtual(function* () {
-      const refused = (call: () => unknown, message: RegExp) =>
-        assert.throws(call, (error) => error instanceof BadArgument && message.test(error.message))
-      for (const concurrency of [0, -1, 1.5, Number.NaN, '2', null]) {
-        refused(
-          () => forEach([], () => {}, { concurrency: concurrency as number }),
-          /a whole number from 1 up, or Infinity/,
-        )
-      }
-      refused(
-        () => forEach([], () => {}, { limit: 2 } as any),
-        /has no option "limit"; there are: concurrency/,
-      )
-      refused(() => forEach(5 as any, () => {}), /forEach\(\) needs something with items/)
-      refused(() => forEach([], 5 as any), /forEach\(\) needs a function\*/)
-      refused(() => forEach([], (async () => {}) as any), /until\(promise\)/)
-    }))
-
-  it('a body that returns a promise fails with what to write instead', () =>
-    virtual(function* () {
+      end(host.children[1] as Fiber)
+      const outcome = yield* host.join()
+      assert.ok(outcome.type === 'error' && outcome.error instanceof FiberStopped)
       assert.match(
-        (yield* thrownBy(forEach([1], (() => Promise.resolve(1)) as any))).message,
-        /until\(promise\)/,
+        (outcome.error as Error).message,
+        /forEach\(\) in .* was stopped or restarted from outside/,
       )
-    }))
+    })
+  }
+
+  test('tells what its fibers wait for', function* () {
+    const queue = new Queue<number>()
+    const source: Source<number> = { next: () => queue.shift(), *close() {} }
+    const host = spin(() => forEach(source, () => sleep(5), { concurrency: 3 }))
+    for (const n of [1, 2]) queue.tryPush(n)
+    yield* sleep(10)
+    const waiting = host.children.map((child) => child.waitsFor)
+    const turn = 'its turn to take an item'
+    assert.deepEqual(waiting.sort(), [turn, turn, 'queue.shift()'])
+  })
 })

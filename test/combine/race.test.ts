@@ -1,32 +1,34 @@
-// race and any: the first one wins, the others are over before it is told (S37).
+// race and any: the first one wins, the others are over before it is told (S37). Here: discard, and errors.
 
-import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
 import {
+  after,
   any,
-  BadArgument,
+  assert,
+  describe,
   Fiber,
   FiberStopped,
+  failAfter,
   moveOnAfter,
+  now,
   type Routine,
-  type RuntimeStats,
   race,
+  reports,
   scope,
   sleep,
   spin,
   suppressedErrors,
   suspend,
-} from 'polyphony'
-import { virtual } from 'polyphony/testing'
-import { failAfter, thrownBy } from '../prelude.js'
-import { clock } from '../time/clock.js'
+  test,
+  thrownBy,
+  waits,
+} from '../prelude.js'
 
 function* later<T>(ms: number, value: T): Routine<T> {
   yield* sleep(ms)
   return value
 }
 
-/** Loses, but gives a value all the same. */
+/** Loses, but returns all the same. */
 function* stubborn<T>(value: T, ms = 0): Routine<T> {
   try {
     yield* suspend()
@@ -37,301 +39,171 @@ function* stubborn<T>(value: T, ms = 0): Routine<T> {
 }
 
 /** Loses, and fails in its cleanup. */
-function* clumsy(error: Error): Routine<never> {
-  try {
-    return yield* suspend<never>()
-  } finally {
+const clumsy = (error: Error) => () =>
+  waits(function* () {
     yield* sleep(5)
-    // biome-ignore lint/correctness/noUnsafeFinally: that is the point
     throw error
-  }
+  })
+
+/** What `discard` was given. */
+function dropping(): { dropped: unknown[]; discard: (value: unknown) => void } {
+  const dropped: unknown[] = []
+  return { dropped, discard: (value) => void dropped.push(value) }
 }
 
-/** Gives its value in the same turn as it is told to stop: the answer comes first (S34). */
-function* narrowly<T>(ms: number, value: T): Routine<T> {
-  return yield* later(ms, value)
-}
+for (const contest of [race, any]) {
+  describe(contest.name, () => {
+    test('gives the first value, when the losers have cleaned up; a given fiber is not stopped', function* () {
+      const log: string[] = []
+      const [first, second] = [spin(later, 10, 'first'), spin(later, 50, 'second')]
+      const loser = () =>
+        waits(function* () {
+          yield* sleep(7)
+          log.push('cleaned up')
+        })
+      const awaiting = [0, 2].map((ms) => spin(() => after(ms, () => second)))
+      yield* sleep(1)
+      assert.equal(yield* contest([later(50, 'slow'), () => later(5, 'quick'), second, loser]), 'quick')
+      assert.deepEqual([log, now(), second.state], [['cleaned up'], 13, 'waiting'])
+      assert.equal(yield* contest([second, first, () => suspend<string>()]), 'first')
+      assert.equal(yield* contest([() => 'dead wins', first]), 'first')
+      assert.deepEqual(yield* Fiber.await(...awaiting), ['second', 'second'])
+      const given = spin(() => suspend<string>())
+      given.stop('enough')
+      assert.equal(yield* contest([given, () => suspend<string>()]), 'enough')
+    })
 
-/** Of the world that the test runs in. */
-function runtimeStatsHere(): RuntimeStats {
-  return (Fiber.current as unknown as { runtime: { stats(): RuntimeStats } }).runtime.stats()
-}
-
-for (const [name, contest] of [
-  ['race', race],
-  ['any', any],
-] as const) {
-  describe(name, () => {
-    it('S37 the first value wins; the losers have cleaned up before it is given', () =>
-      virtual(function* () {
-        const now = clock()
-        const log: string[] = []
-        const value = yield* contest([
-          later(50, 'slow'),
-          () => later(10, 'quick'),
+    test('discards the values of losers, but not what one returns that was stopped', function* () {
+      const { dropped, discard } = dropping()
+      const order: string[] = []
+      const close = ['a', 'b', 'c'].map(
+        (name) =>
           function* () {
-            try {
-              yield* suspend()
-            } finally {
-              yield* sleep(7)
-              log.push('cleaned up')
-            }
-            return 'never'
+            yield* sleep(10)
+            order.push(name)
+            return name
           },
-        ])
-        assert.equal(value, 'quick')
-        assert.deepEqual([log, now()], [['cleaned up'], 17])
-        assert.deepEqual(Fiber.current.children, [])
-      }))
+      )
+      const list = [...close, () => later(20, 'late'), () => stubborn('stopped', 5)]
+      const value = yield* contest(list, { discard })
+      assert.deepEqual([value, ...dropped.sort()], [order[0], ...order.slice(1).sort()])
+    })
 
-    it('S37 a fiber that is not ours may win or lose, and is not stopped', () =>
-      virtual(function* () {
-        const first = spin(later, 10, 'first')
-        const second = spin(later, 20, 'second')
-        assert.equal(yield* contest([second, first, () => suspend<string>()]), 'first')
-        assert.equal(second.state, 'waiting')
-        assert.equal(yield* second, 'second')
-        assert.equal(yield* contest([() => later(5, 'dead wins'), first]), 'first')
-      }))
+    test('discards the winner too if a stop or an error goes through meanwhile', function* () {
+      const slow = () => waits(() => sleep(50)) // still cleaning up when the time is over
+      const { dropped, discard } = dropping()
+      const op = contest([() => later(10, 'winner'), slow], { discard })
+      assert.equal(yield* moveOnAfter(12, () => op, 'moved on'), 'moved on')
+      const errors = [new Error('in cleanup'), new Error('in the other cleanup')]
+      const list = [() => later(10, 'winner'), ...errors.map(clumsy)]
+      const thrown = yield* thrownBy(contest(list, { discard }))
+      assert.deepEqual(new Set([thrown, ...suppressedErrors(thrown)]), new Set(errors))
+      assert.deepEqual(dropped, ['winner', 'winner'])
+    })
 
-    it('S37 the values of losers go to discard, that of the winner does not', () =>
-      virtual(function* () {
-        const dropped: string[] = []
-        const discard = (value: string) => void dropped.push(value)
-        const value = yield* contest(
-          [() => narrowly(10, 'a'), () => narrowly(10, 'b'), () => narrowly(10, 'c'), () => later(20, 'd')],
-          { discard },
-        )
-        assert.deepEqual([value, ...dropped].sort(), ['a', 'b', 'c'])
-      }))
+    test('discards a value that comes as the host is killed, but not that of a given fiber', function* () {
+      const { dropped, discard } = dropping()
+      const late = function* () {
+        yield* sleep(10)
+        host.kill()
+        return 'late'
+      }
+      const theirs = spin(later, 20, 'theirs')
+      const host = spin((): any => contest([late, theirs], { discard }))
+      const other = spin(() => contest([() => suspend(), theirs], { discard }))
+      yield* host.join()
+      yield* other.stop()
+      yield* theirs
+      assert.deepEqual(dropped, ['late'])
+    })
 
-    it('S37 S66 one that is stopped and returns all the same has no value to discard', () =>
-      virtual(function* () {
-        const dropped: unknown[] = []
-        const discard = (value: unknown) => void dropped.push(value)
-        assert.equal(yield* contest([() => later(1, 'a'), () => stubborn('b', 5)], { discard }), 'a')
-        assert.deepEqual(dropped, [])
-      }))
+    test('discards the value of a member that has detached itself, when that comes', function* () {
+      const { dropped, discard } = dropping()
+      const away = function* () {
+        Fiber.current.detach()
+        return yield* later(20, 'away')
+      }
+      const host = spin(() => contest([away, () => suspend<string>()], { discard }))
+      yield* sleep(5)
+      yield* host.stop()
+      yield* sleep(20)
+      assert.deepEqual(dropped, ['away'])
+    })
 
-    it('S37 a winner that comes too late, because a stop went through, is discarded', () =>
-      virtual(function* () {
-        const dropped: unknown[] = []
-        const discard = (value: unknown) => void dropped.push(value)
-        const value = yield* moveOnAfter(
-          12,
-          () =>
-            contest(
-              [
-                () => later(10, 'winner'),
-                function* () {
-                  try {
-                    yield* suspend()
-                  } finally {
-                    yield* sleep(50) // still cleaning up when the time is over
-                  }
-                },
-              ],
-              { discard },
-            ),
-          'moved on',
-        )
-        assert.equal(value, 'moved on')
-        assert.deepEqual(dropped, ['winner'])
-      }))
-
-    it('S37 a value that comes as the host is killed is discarded', () =>
-      virtual(function* () {
-        const dropped: unknown[] = []
-        const discard = (value: unknown) => void dropped.push(value)
-        const host: Fiber = spin(() => contest([late, () => suspend()], { discard }))
-        function* late() {
-          yield* sleep(10)
-          host.kill()
-          return 'late'
-        }
-        yield* host.join()
-        assert.deepEqual(dropped, ['late'])
-      }))
-
-    it('S70 a discard that fails is reported, and changes nothing', () =>
-      virtual(function* () {
-        const before = runtimeStatsHere().reports
-        const discard = () => {
-          throw new Error('cannot')
-        }
-        assert.match(yield* contest([() => narrowly(1, 'a'), () => narrowly(1, 'b')], { discard }), /^[ab]$/)
-        assert.equal(runtimeStatsHere().reports, before + 1)
-      }))
-
-    it('S22 an error in the cleanup of a loser is thrown, and the value of the winner discarded', () =>
-      virtual(function* () {
-        const [error, second] = [new Error('in cleanup'), new Error('in the other cleanup')]
-        const dropped: unknown[] = []
-        const discard = (value: unknown) => void dropped.push(value)
-        const thrown = yield* thrownBy(
-          contest([() => later(10, 'winner'), () => clumsy(error), () => clumsy(second)], { discard }),
-        )
-        assert.deepEqual(new Set([thrown, ...suppressedErrors(thrown)]), new Set([error, second]))
-        assert.deepEqual(dropped, ['winner'])
-      }))
-
-    it('stopped itself, it stops its members and waits for them', () =>
-      virtual(function* () {
-        const now = clock()
-        const fiber = spin(() => contest([() => stubborn('a', 10), () => stubborn('b', 20)]))
-        yield* sleep(5)
-        assert.deepEqual(yield* fiber.stop(), { type: 'stopped', value: undefined })
-        assert.equal(now(), 25)
-      }))
-
-    it('stop(value) gives a contender a value', () =>
-      virtual(function* () {
-        const given = spin(() => suspend<string>())
-        given.stop('enough')
-        assert.equal(yield* contest([given, () => suspend<string>()]), 'enough')
-      }))
-
-    it('wrong use is refused at the call', () =>
-      virtual(function* () {
-        const refused = (call: () => unknown, message: RegExp) =>
-          assert.throws(call, (error) => error instanceof BadArgument && message.test(error.message))
-        refused(() => contest([]), /needs at least one op or body/)
-        refused(
-          () => contest([() => 1], { discards: 1 } as any),
-          /has no option "discards"; there are: discard/,
-        )
-        refused(() => contest([() => 1], { discard: 1 as any }), /needs a function as discard, got 1/)
-        refused(() => contest([Promise.resolve(1)] as any), /item 0 .* promise.*until/)
-        refused(() => contest(5 as any), /needs an array/)
-      }))
-
-    it('children that a contender spun end with it', () =>
-      virtual(function* () {
-        let open = 0
-        function* child() {
-          open++
-          try {
-            yield* suspend()
-          } finally {
-            open--
-          }
-        }
-        const value = yield* contest([
-          function* () {
-            spin(child)
-            yield* sleep(1)
-            return 'done'
-          },
-          function* () {
-            spin(child)
-            yield* suspend()
-            return 'never'
-          },
-        ])
-        assert.deepEqual([value, open], ['done', 0])
-      }))
+    test('reports a discard that fails, and goes on', function* () {
+      const discard = () => {
+        throw new Error('cannot')
+      }
+      const value = yield* contest([() => later(1, 'a'), () => later(1, 'b')], { discard })
+      assert.match(value, /^[ab]$/)
+      assert.equal(reports().length, 1)
+      assert.match(reports()[0]!, RegExp(`discarding a value of ${contest.name}\\(\\) failed: .*cannot`))
+    })
   })
 }
 
 describe('race', () => {
-  it('S37 the first to end wins also by its error; the losers are stopped first, their errors suppressed', () =>
-    virtual(function* () {
-      const [error, later] = [new Error('first'), new Error('later')]
-      const thrown = yield* thrownBy(race([() => failAfter(5, error), () => sleep(50), () => clumsy(later)]))
-      assert.equal(thrown, error)
-      assert.deepEqual(suppressedErrors(thrown), [later])
-    }))
+  test('throws the error of the first to end, when the losers are over; their errors are suppressed', function* () {
+    const [error, another] = [new Error('first'), new Error('another')]
+    const thrown = yield* thrownBy(race([() => failAfter(5, error), () => sleep(50), clumsy(another)]))
+    assert.equal(thrown, error)
+    assert.deepEqual([suppressedErrors(thrown), now()], [[another], 10])
+    const stopped = spin(() => suspend())
+    stopped.stop()
+    assert.ok((yield* thrownBy(race([stopped, () => suspend()]))) instanceof FiberStopped)
+  })
 
-  it('S22 an error is never dropped: a loser that failed in the same turn is thrown', () =>
-    virtual(function* () {
-      const error = new Error('close second')
-      const dropped: unknown[] = []
-      const discard = (value: unknown) => void dropped.push(value)
-      assert.equal(
-        yield* thrownBy(race([() => narrowly(5, 'winner'), () => failAfter(5, error)], { discard })),
-        error,
-      )
-      assert.deepEqual(dropped, ['winner'])
-    }))
+  test('throws the error of a loser that failed in the same turn, and discards the winner', function* () {
+    const error = new Error('close second')
+    const { dropped, discard } = dropping()
+    const op = race([() => later(5, 'winner'), () => failAfter(5, error)], { discard })
+    assert.equal(yield* thrownBy(op), error)
+    assert.deepEqual(dropped, ['winner'])
+  })
 
-  it('a contender that is stopped without a value throws FiberStopped', () =>
-    virtual(function* () {
-      const fiber = spin(() => suspend())
-      fiber.stop()
-      assert.ok((yield* thrownBy(race([fiber, () => suspend()]))) instanceof FiberStopped)
-    }))
-
-  it('S24 a fiber that lost, and fails while the losers clean up, is heard by its parent', () =>
-    virtual(function* () {
-      const error = new Error('theirs')
-      const theirs = spin(() => failAfter(10, error))
-      const dropped: unknown[] = []
-      const discard = (value: unknown) => void dropped.push(value)
-      assert.equal(
-        yield* thrownBy(race([theirs, () => later(5, 'winner'), () => stubborn('loser', 20)], { discard })),
-        error,
-      )
-      assert.deepEqual(dropped, ['winner'])
-    }))
-
-  it('S24 the error of a fiber that lost goes where it would have gone', () =>
-    virtual(function* () {
-      const error = new Error('theirs')
-      const thrown = yield* thrownBy(
-        scope(function* () {
-          const theirs = spin(() => failAfter(10, error))
-          assert.equal(yield* race([theirs, () => later(5, 'winner')]), 'winner')
-          yield* suspend()
-        }),
-      )
-      assert.equal(thrown, error)
-    }))
+  test('leaves the error of a given fiber that lost to its parent, while the losers clean up and later', function* () {
+    const error = new Error('theirs')
+    const { dropped, discard } = dropping()
+    const theirs = spin(() => failAfter(10, error))
+    const op = race([theirs, () => later(5, 'winner'), () => stubborn('loser', 20)], { discard })
+    assert.equal(yield* thrownBy(op), error)
+    assert.deepEqual(dropped, ['winner'])
+    const another = new Error('another')
+    const thrown = yield* thrownBy(
+      scope(function* () {
+        const failing = spin(() => failAfter(10, another))
+        assert.equal(yield* race([failing, () => later(5, 'winner')]), 'winner')
+        yield* suspend()
+      }),
+    )
+    assert.equal(thrown, another)
+  })
 })
 
 describe('any', () => {
-  it('contenders may fail: the first value wins', () =>
-    virtual(function* () {
-      const value = yield* any([
-        () => failAfter(1, new Error('one')),
-        () => later(10, 'value'),
-        () => failAfter(5, new Error('two')),
-        spin(() => failAfter(2, new Error('theirs'))),
-      ])
-      assert.equal(value, 'value')
-      yield* sleep(1) // none of the errors comes up later
-    }))
+  test('gives the first value, whatever fails before it or in the same turn; none of the errors comes up', function* () {
+    const value = yield* any([
+      () => failAfter(1, new Error('one')),
+      () => later(10, 'value'),
+      () => failAfter(10, new Error('close')),
+      spin(() => failAfter(2, new Error('theirs'))),
+    ])
+    assert.equal(value, 'value')
+    yield* sleep(1)
+    const host = spin(() => any([() => failAfter(1, new Error('forgotten')), () => suspend()]))
+    yield* sleep(5)
+    assert.deepEqual(yield* host.stop(), { type: 'stopped', value: undefined })
+  })
 
-  it('a loser that fails by itself in the same turn, or before its stop strikes, changes nothing', () =>
-    virtual(function* () {
-      assert.equal(
-        yield* any([() => narrowly(5, 'winner'), () => failAfter(5, new Error('close'))]),
-        'winner',
-      )
-    }))
-
-  it('if all fail, it throws an AggregateError with their errors in the order of the list', () =>
-    virtual(function* () {
-      const [one, two] = [new Error('one'), new Error('two')]
-      const stopped = spin(() => suspend())
-      stopped.stop()
-      const thrown = yield* thrownBy(any([() => failAfter(20, one), () => failAfter(10, two), stopped]))
-      assert.ok(thrown instanceof AggregateError)
-      assert.match(thrown.message, /all 3 contenders of any\(\) in main/)
-      assert.deepEqual(thrown.errors.slice(0, 2), [one, two])
-      assert.ok(thrown.errors[2] instanceof FiberStopped)
-      assert.deepEqual(suppressedErrors(thrown), [])
-    }))
-
-  it('one shape: a single failure is an AggregateError too', () =>
-    virtual(function* () {
-      const error = new Error('alone')
-      assert.deepEqual((yield* thrownBy(any([() => failAfter(1, error)]))).errors, [error])
-    }))
-
-  it('stopped itself, it forgets the errors of those that had failed', () =>
-    virtual(function* () {
-      const fiber = spin(() => any([() => failAfter(1, new Error('failed')), () => suspend()]))
-      yield* sleep(5)
-      assert.deepEqual(yield* fiber.stop(), { type: 'stopped', value: undefined })
-    }))
+  test('throws an AggregateError with all errors in the order of the list, also if there is one', function* () {
+    const [one, two] = [new Error('one'), new Error('two')]
+    const stopped = spin(() => suspend())
+    stopped.stop()
+    const thrown = yield* thrownBy(any([() => failAfter(20, one), () => failAfter(10, two), stopped]))
+    assert.ok(thrown instanceof AggregateError)
+    assert.match(thrown.message, /all 3 contenders of any\(\) in main/)
+    assert.deepEqual([thrown.errors.slice(0, 2), suppressedErrors(thrown)], [[one, two], []])
+    assert.ok(thrown.errors[2] instanceof FiberStopped)
+    assert.deepEqual((yield* thrownBy(any([() => failAfter(1, one)]))).errors, [one])
+  })
 })

@@ -1,31 +1,31 @@
 // retry: the same body again, after an error, never after a stop.
 
-import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
 import {
-  BadArgument,
+  assert,
+  describe,
   Fiber,
-  isStop,
   moveOnAfter,
+  now,
+  type RetryOptions,
   type Routine,
   retry,
-  shield,
   sleep,
   snooze,
   spin,
   suppressedErrors,
   suspend,
-} from 'polyphony'
-import { virtual } from 'polyphony/testing'
-import { thrownBy } from '../prelude.js'
-import { clock } from '../time/clock.js'
+  test,
+  thrownBy,
+  waits,
+} from '../prelude.js'
 
 /** Fails so many times, and notes when it was run. */
-function failing(times: number, now = clock()) {
+function failing(times: number) {
+  const begin = now()
   const at: number[] = []
   const errors: Error[] = []
   function* body(attempt: number): Routine<string> {
-    at.push(now())
+    at.push(now() - begin)
     yield* snooze()
     if (attempt > times) return `at try ${attempt}`
     const error = new Error(`try ${attempt}`)
@@ -36,204 +36,118 @@ function failing(times: number, now = clock()) {
 }
 
 describe('retry', () => {
-  it('runs again on an error, and tells the body which try it is', () =>
-    virtual(function* () {
-      const { at, body } = failing(2)
-      assert.equal(yield* retry(body), 'at try 3')
-      assert.deepEqual(at, [0, 0, 0])
-      assert.equal(yield* retry(() => 'plain'), 'plain')
-    }))
+  const rows: [what: string, options: RetryOptions, failures: number, at: number[], isOver: boolean][] = [
+    ['three times in all unless told otherwise', {}, 2, [0, 0, 0], true],
+    ['not more than three times', {}, 3, [0, 0, 0], false],
+    ['once', { times: 1 }, 1, [0], false],
+    ['as often as needed', { times: Infinity }, 50, Array(51).fill(0), true],
+    ['after a steady wait', { times: 4, backoff: 10 }, 3, [0, 10, 20, 30], true],
+    ['after a wait that grows', { times: 4, backoff: { delay: 10 } }, 4, [0, 10, 30, 70], false],
+    ['after what a function says', { backoff: (failures) => failures * 100 }, 2, [0, 100, 300], true],
+    ['while when() says so', { times: 9, when: (_, attempt) => attempt < 2 }, 9, [0, 0], false],
+  ]
+  for (const [what, options, failures, times, isOver] of rows) {
+    test(`tries ${what}`, function* () {
+      const { at, errors, body } = failing(failures)
+      const op = retry(body, options)
+      if (isOver) assert.equal(yield* op, `at try ${times.length}`)
+      else assert.equal(yield* thrownBy(op), errors.at(-1))
+      assert.deepEqual(at, times)
+    })
+  }
 
-  it('gives up after so many tries in all, 3 unless told otherwise', () =>
-    virtual(function* () {
-      for (const [options, tries] of [
-        [{}, 3],
-        [{ times: 1 }, 1],
-        [{ times: 5 }, 5],
-      ] as const) {
-        const { at, body } = failing(10)
-        yield* thrownBy(retry(body, options))
-        assert.equal(at.length, tries)
-      }
-      const { at, body } = failing(100)
-      yield* retry(body, { times: Infinity })
-      assert.equal(at.length, 101)
-    }))
+  test('throws the last error, with those before it in suppressed, oldest first, ten at the most', function* () {
+    const { errors, body } = failing(20)
+    const thrown = yield* thrownBy(retry(body, { times: 20 }))
+    assert.deepEqual(suppressedErrors(thrown), errors.slice(9, 19))
+    const always = new Error('always the same')
+    const op = retry(() => {
+      throw always
+    })
+    assert.equal(yield* thrownBy(op), always)
+    assert.deepEqual(suppressedErrors(always), [])
+  })
 
-  it('throws the last error, with those before it in suppressed, oldest first, ten at the most', () =>
-    virtual(function* () {
-      const { errors, body } = failing(3)
-      assert.equal(yield* thrownBy(retry(body)), errors[2])
-      assert.deepEqual(suppressedErrors(errors[2]), errors.slice(0, 2))
-      const many = failing(20)
-      const thrown = yield* thrownBy(retry(many.body, { times: 20 }))
-      assert.deepEqual(suppressedErrors(thrown), many.errors.slice(9, 19))
-      const always = new Error('always the same')
-      yield* thrownBy(
-        retry(() => {
-          throw always
-        }),
-      )
-      assert.deepEqual(suppressedErrors(always), [])
-    }))
+  test('throws what when() throws, with the error it was asked about; its answer must be true or false', function* () {
+    const { errors, body } = failing(9)
+    const broken = new Error('in when')
+    const when = (error: unknown) => {
+      assert.equal(error, errors[0])
+      throw broken
+    }
+    assert.equal(yield* thrownBy(retry(body, { when })), broken)
+    assert.deepEqual(suppressedErrors(broken), errors)
+    const thrown = yield* thrownBy(retry(body, { when: (async () => true) as any }))
+    assert.match(thrown.message, /must return true or false, got an object of class Promise/)
+  })
 
-  it('waits as the backoff says', () =>
-    virtual(function* () {
-      for (const [backoff, times] of [
-        [10, [0, 10, 20, 30]],
-        [{ delay: 10 }, [0, 10, 30, 70]],
-        [{ delay: 10, factor: 3, max: 50 }, [0, 10, 40, 90]],
-        [(failures: number) => failures * 100, [0, 100, 300, 600]],
-      ] as const) {
-        const { at, body } = failing(3)
-        yield* retry(body, { times: 4, backoff })
-        assert.deepEqual(at, times)
-      }
-    }))
-
-  it('asks when() whether to go on', () =>
-    virtual(function* () {
-      const asked: unknown[] = []
-      const { errors, body } = failing(5)
-      const when = (error: unknown, attempt: number) => {
-        asked.push([error, attempt])
-        return attempt < 2
-      }
-      assert.equal(yield* thrownBy(retry(body, { times: 5, when })), errors[1])
-      assert.deepEqual(asked, [
-        [errors[0], 1],
-        [errors[1], 2],
-      ])
-    }))
-
-  it('S22 a when() that fails is thrown, and the error it was asked about is kept', () =>
-    virtual(function* () {
-      const { errors, body } = failing(5)
-      const broken = new Error('in when')
-      const when = () => {
-        throw broken
-      }
-      assert.equal(yield* thrownBy(retry(body, { when })), broken)
-      assert.deepEqual(suppressedErrors(broken), errors)
-      const promised = (async () => true) as any
-      const thrown = yield* thrownBy(retry(body, { when: promised }))
-      assert.match(thrown.message, /must return true or false, got an object of class Promise/)
-    }))
-
-  it('never runs again after a stop, also not if the cleanup failed', () =>
-    virtual(function* () {
+  test('never tries again after a stop, also if the cleanup failed', function* () {
+    const error = new Error('in cleanup')
+    for (const isClumsy of [false, true]) {
       let runs = 0
-      const fiber = spin(() =>
-        retry(function* () {
-          runs++
-          yield* suspend()
-        }),
-      )
-      yield* sleep(1)
-      yield* fiber.stop()
-      assert.deepEqual([runs, fiber.outcome], [1, { type: 'stopped', value: undefined }])
-      const error = new Error('in cleanup')
-      const clumsy = spin({ link: false }, () =>
-        retry(
-          function* () {
-            runs++
-            try {
-              yield* suspend()
-            } finally {
-              // biome-ignore lint/correctness/noUnsafeFinally: that is the point
-              throw error
-            }
-          },
-          { backoff: 1 },
-        ),
-      )
-      yield* sleep(1)
-      yield* clumsy.stop()
-      assert.deepEqual([runs, clumsy.outcome], [2, { type: 'error', error }])
-    }))
-
-  it('a time limit around it ends it, between the tries and in one', () =>
-    virtual(function* () {
-      const now = clock()
-      const { at, body } = failing(100)
-      assert.equal(
-        yield* moveOnAfter(25, () => retry(body, { times: Infinity, backoff: 10 }), 'over'),
-        'over',
-      )
-      assert.deepEqual([at, now()], [[0, 10, 20], 25])
-      assert.equal(yield* moveOnAfter(5, () => retry(() => sleep(10)), 'over'), 'over')
-    }))
-
-  it('a time limit in the body is an error like any other, or none', () =>
-    virtual(function* () {
-      let runs = 0
-      const value = yield* retry(() => {
+      const body = () => {
         runs++
-        return moveOnAfter(5, () => sleep(10), 'moved on')
-      })
-      assert.deepEqual([runs, value], [1, 'moved on'])
-    }))
-
-  it('works in cleanup that is allowed to wait', () =>
-    virtual(function* () {
-      let result: unknown
-      const fiber = spin(function* () {
-        try {
-          yield* suspend()
-        } catch (stop) {
-          assert.ok(isStop(stop))
-          const { body } = failing(2)
-          result = yield* shield(() => retry(body, { backoff: 5 }))
-          throw stop
-        }
-      })
+        return waits(() => {
+          if (isClumsy) throw error
+        })
+      }
+      const fiber = spin({ link: false }, () => retry(body, { backoff: 1 }))
       yield* sleep(1)
-      yield* fiber.stop()
-      assert.equal(result, 'at try 3')
-    }))
+      const outcome = isClumsy ? { type: 'error', error } : { type: 'stopped', value: undefined }
+      assert.deepEqual([yield* fiber.stop(), runs], [outcome, 1])
+    }
+  })
 
-  it('each try is a scope: what it spun is over before the next one, and its errors are errors of the try', () =>
-    virtual(function* () {
-      let open = 0
-      const value = yield* retry(
-        function* (attempt) {
-          assert.equal(open, 0)
-          spin(function* () {
-            open++
-            try {
-              yield* sleep(10)
-            } finally {
-              yield* sleep(1)
-              open--
-            }
-          })
-          yield* snooze()
-          if (attempt === 1) throw new Error('body')
-          if (attempt === 2) {
-            spin(() => {
-              throw new Error('child')
-            })
-          }
-          return attempt
-        },
-        { backoff: 1 },
-      )
-      assert.deepEqual([value, open, Fiber.current.children], [3, 0, []])
-    }))
+  test('is ended by a time limit around it, between the tries and in one; one inside is no error', function* () {
+    const { at, body } = failing(100)
+    const op = retry(body, { times: Infinity, backoff: 10 })
+    assert.equal(yield* moveOnAfter(25, () => op, 'over'), 'over')
+    assert.deepEqual([at, now()], [[0, 10, 20], 25])
+    assert.equal(yield* moveOnAfter(5, () => retry(() => sleep(10)), 'over'), 'over')
+    let runs = 0
+    const inside = retry(() => {
+      runs++
+      return moveOnAfter(5, () => sleep(10), 'moved on')
+    })
+    assert.deepEqual([yield* inside, runs], ['moved on', 1])
+  })
 
-  it('wrong use is refused at the call', () =>
-    virtual(function* () {
-      const refused = (options: unknown, message: RegExp) =>
-        assert.throws(
-          () => retry(() => {}, options as any),
-          (error) => error instanceof BadArgument && message.test(error.message),
+  test('tries again in the cleanup of a stop as well', function* () {
+    let result: unknown
+    const { body } = failing(2)
+    const fiber = spin(() =>
+      waits(function* () {
+        result = yield* retry(body, { backoff: 5 })
+      }),
+    )
+    yield* sleep(1)
+    assert.equal((yield* fiber.stop()).type, 'stopped')
+    assert.equal(result, 'at try 3')
+  })
+
+  test('makes each try a scope: what it spun is over before the next, and its errors are those of the try', function* () {
+    let open = 0
+    const value = yield* retry(
+      function* (attempt) {
+        assert.equal(open++, 0)
+        spin(() =>
+          waits(function* () {
+            yield* sleep(1)
+            open--
+          }, 10),
         )
-      refused({ tries: 3 }, /has no option "tries"; there are: times, backoff, jitter, when/)
-      for (const times of [0, -1, 1.5, '3', Number.NaN])
-        refused({ times }, /a whole number of times from 1 up/)
-      refused({ when: true }, /needs a function as when, got true/)
-      refused({ backoff: -1 }, /the backoff of retry\(\) needs a duration/)
-      refused({ jitter: 2 }, /retry\(\) needs a jitter from 0 to 1, got 2/)
-      assert.throws(() => retry((async () => {}) as any), /until\(promise\)/)
-    }))
+        yield* sleep(1) // it has begun
+        if (attempt === 1) throw new Error('body')
+        if (attempt === 2) {
+          spin(() => {
+            throw new Error('child')
+          })
+          yield* suspend()
+        }
+        return attempt
+      },
+      { backoff: 1 },
+    )
+    assert.deepEqual([value, open, Fiber.current.children], [3, 0, []])
+  })
 })

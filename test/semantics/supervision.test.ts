@@ -2,8 +2,10 @@
 
 import {
   assert,
+  call,
   createLocal,
   describe,
+  ensure,
   Fiber,
   failAfter,
   moveOnAfter,
@@ -14,14 +16,16 @@ import {
   type Routine,
   receive,
   type Strategy,
+  type SuperviseOptions,
   sleep,
   spin,
+  started,
   supervise,
   suppressedErrors,
   test,
   thrownBy,
 } from '../prelude.js'
-import { failsOnce, flaky, kinds, server, slow } from '../supervise/lives.js'
+import { failsAtEnd, failsOnce, flaky, kinds, server, slow } from '../supervise/lives.js'
 
 const boom = new Error('boom')
 
@@ -41,12 +45,16 @@ const ends: Record<string, () => unknown> = {
 }
 
 /** Three servers and one that fails once, in the middle; gives what happened, and ends when `ms` have passed. */
-function* drama(strategy: Strategy, rules: Record<string, RestartRule> = {}) {
+function* drama(
+  strategy: Strategy,
+  rules: Record<string, RestartRule> = {},
+  onDone?: SuperviseOptions['onDone'],
+) {
   const log: string[] = []
   const spec = (name: string) => ({ name, body: server, args: [name, log, 2], restart: rules[name] })
   const bad = { name: 'x', body: failsOnce, args: ['x', log, 10] }
   const supervisor = spin(() =>
-    supervise([spec('a'), spec('b'), bad, spec('c'), spec('d')], { strategy, restart: 'onError' }),
+    supervise([spec('a'), spec('b'), bad, spec('c'), spec('d')], { strategy, restart: 'onError', onDone }),
   )
   yield* sleep(9)
   const before = log.join(' ')
@@ -99,22 +107,13 @@ describe('S42 rules and strategies', () => {
   })
 
   test('a child whose cleanup fails when it is stopped has failed: it is restarted', function* () {
-    let lives = 0
-    const child = spin(function* () {
-      if (++lives > 1) return
-      try {
-        yield* sleep()
-      } finally {
-        // biome-ignore lint/correctness/noUnsafeFinally: the cleanup fails, that is the point
-        throw new Error('cleanup')
-      }
-    })
+    const child: Fiber = spin(() => (child.incarnation === 1 ? failsAtEnd(boom) : undefined))
     spin(function* () {
       yield* sleep(1)
       child.stop()
     })
     yield* supervise([child], { restart: 'onError' })
-    assert.equal(lives, 2)
+    assert.equal(child.incarnation, 2)
   })
 
   test('a restart from outside is no end, and does not count', function* () {
@@ -169,6 +168,8 @@ describe('S42 rules and strategies', () => {
     assert.equal(all.after, '-d -x -b -a')
     const rest = yield* drama('restForOne', { d: 'never', a: 'never' })
     assert.equal(rest.during, '!x -d -c +x +c')
+    const ignored = yield* drama('oneForAll', {}, ({ name }) => (name === 'c' ? 'ignore' : undefined))
+    assert.equal(ignored.during, '!x -d -c -b -a +a +b +x +d')
   })
 
   test('without a list, start order is the order of spinning, also after restarts', function* () {
@@ -205,17 +206,9 @@ describe('S42 rules and strategies', () => {
   test('a sibling that fails while its group is stopped is restarted with it, and counts once', function* () {
     let lives = 0
     const log: string[] = []
-    function* failsInCleanup() {
-      lives++
-      try {
-        yield* sleep()
-      } finally {
-        // biome-ignore lint/correctness/noUnsafeFinally: the cleanup fails, that is the point
-        if (lives === 1) throw new Error('cleanup')
-      }
-    }
+    const body = () => (++lives === 1 ? failsAtEnd(new Error('cleanup')) : sleep())
     const supervisor = spin(() =>
-      supervise([{ body: failsInCleanup }, { name: 'x', body: failsOnce, args: ['x', log, 10] }], {
+      supervise([{ body }, { name: 'x', body: failsOnce, args: ['x', log, 10] }], {
         strategy: 'oneForAll',
         restart: 'onError',
         intensity: { restarts: 1 },
@@ -332,7 +325,7 @@ describe('S42 rules and strategies', () => {
   test('those who await a supervised child hear of its error as well', function* () {
     const worker = flaky(1)
     const child = spin(worker.body)
-    const awaiter = spin({ link: false }, () => child.await())
+    const awaiter = spin(() => child.await()) // what it throws again, its parent has received already
     yield* supervise([child], { restart: 'onError' })
     assert.equal(awaiter.outcome?.type, 'error')
     assert.equal(child.outcome?.type, 'value')
@@ -547,8 +540,9 @@ describe('S43 intensity and back-off', () => {
         child.stop()
         yield* sleep()
       })
-      yield* supervise([child], { restart: 'onError', backoff: 1000, until })
-      assert.equal(now() - since, 100)
+      const other = { body: () => sleep(200) }
+      yield* supervise([child, other], { restart: 'onError', backoff: 1000, until })
+      assert.equal(now() - since, until === 'any' ? 100 : 200)
       assert.equal(worker.lives, 1)
       assert.equal(child.send('anybody?'), false)
       yield* stopper.stop()
@@ -556,15 +550,14 @@ describe('S43 intensity and back-off', () => {
   })
 
   test('a restart from outside does not wait, and the one that waits is forgotten', function* () {
-    const worker = flaky(1, 10)
-    const child = spin(worker.body)
+    const child: Fiber = spin(() => (child.incarnation === 1 ? failAfter(10, boom) : sleep(2000)))
     spin(function* () {
       yield* sleep(100)
       child.restart()
     })
     yield* supervise([child], { restart: 'onError', backoff: 1000 })
-    assert.equal(worker.lives, 2)
-    assert.equal(now(), 110)
+    assert.equal(child.incarnation, 2)
+    assert.equal(now(), 2100)
   })
 
   test('the whole group waits, and comes back together', function* () {
@@ -586,9 +579,11 @@ describe('S43 intensity and back-off', () => {
     const child = spin(worker.body)
     const supervisor = spin(() => supervise([child], { restart: 'onError', backoff: 1000 }))
     yield* sleep(50)
+    const caller = yield* started(() => call(child, 'anybody?') as Routine<any>)
     assert.deepEqual(yield* supervisor.stop('v'), { type: 'stopped', value: 'v' })
-    assert.equal(now(), 50)
+    assert.equal(now(), 51)
     assert.equal(child.send('anybody?'), false)
+    assert.equal((yield* thrownBy(caller)).code, 'FIBER_STOPPED')
     yield* sleep(2000)
     assert.equal(worker.lives, 1)
   })
@@ -747,20 +742,15 @@ describe('S44 the end', () => {
   test('later errors are suppressed onto the first, in order', function* () {
     const first = new Error('first')
     const later = [new Error('c'), new Error('b'), new Error('a')]
-    const failing = (error: Error) => ({
-      *body() {
-        try {
-          yield* sleep()
-        } finally {
-          // biome-ignore lint/correctness/noUnsafeFinally: the cleanup fails, that is the point
-          throw error
-        }
-      },
-    })
-    const [c, b, a] = later as [Error, Error, Error]
-    const children = [failing(a), failing(b), failing(c), { body: failAfter, args: [5, first] }]
-    assert.equal(yield* thrownBy(supervise(children)), first)
+    const children = later.map((error) => ({ body: failsAtEnd, args: [error] as unknown[] })).reverse()
+    assert.equal(yield* thrownBy(supervise([...children, { body: failAfter, args: [5, first] }])), first)
     assert.deepEqual(suppressedErrors(first), later)
+  })
+
+  test('the error of a child that fails as it is stopped at the end is thrown, once', function* () {
+    const children = [{ body: failsAtEnd, args: [boom] }, { body: () => 1 }]
+    assert.equal(yield* thrownBy(supervise(children, { until: 'any' })), boom)
+    yield* sleep(10)
   })
 
   test('an error not yet dealt with when the supervisor is stopped makes it fail', function* () {
@@ -785,21 +775,44 @@ describe('S44 the end', () => {
     assert.equal(now(), 50)
   })
 
+  test('so are the errors of a group that is down, and nothing of it is restarted', function* () {
+    const log: string[] = []
+    const [inHand, next] = [new Error('in hand'), new Error('next')]
+    const supervisor = spin({ link: false }, function* () {
+      const group = [
+        spin(failsAtEnd, next),
+        spin(failsAtEnd, inHand),
+        spin(failAfter, 10, boom),
+        spin(server, 'judged', log),
+      ]
+      yield* ensure(
+        () =>
+          supervise({
+            strategy: 'oneForAll',
+            restart: 'onError',
+            onError: (error) => (error === boom ? undefined : sleep(100)),
+          }),
+        () => void log.push(...group.map((child) => `${child.send('anybody?')}`)),
+      )
+    })
+    yield* sleep(50)
+    assert.deepEqual(yield* supervisor.stop(), { type: 'error', error: inHand })
+    assert.deepEqual(suppressedErrors(inHand), [next])
+    assert.equal(log.join(' '), '+judged -judged false false false false')
+  })
+
   test('a supervisor that is abandoned in a callback reports the errors it had in hand, and bubbles later ones', function* () {
     const late = new Error('late')
+    let member!: Fiber
     const supervisor = spin({ link: false, grace: 10 }, function* () {
+      spin(failsAtEnd, late, 1)
       spin(failAfter, 10, boom)
-      spin(function* () {
-        try {
-          yield* sleep()
-        } finally {
-          yield* sleep(1)
-          // biome-ignore lint/correctness/noUnsafeFinally: the cleanup fails, that is the point
-          throw late
-        }
-      })
+      member = spin(failsAtEnd, new Error('in hand'))
       yield* supervise({
-        *onError() {
+        strategy: 'restForOne',
+        restart: 'onError',
+        *onError(error) {
+          if (error === boom) return
           for (let tries = 0; ; tries++) {
             try {
               yield* sleep()
@@ -816,6 +829,7 @@ describe('S44 the end', () => {
     assert.equal(outcome.type, 'error')
     assert.equal((outcome as { error: unknown }).error, late)
     assert.deepEqual(kinds(), ['forced', 'abandoned', 'unobserved'])
+    assert.equal(member.send('anybody?'), false)
   })
 
   test('when half its grace is used up, the rest are stopped at once, and nobody is forced', function* () {
@@ -832,22 +846,17 @@ describe('S44 the end', () => {
   })
 
   test('a time limit whose grace is over leaves no child unasked, and no error is lost', function* () {
-    const error = new Error('late')
+    const [early, late] = [new Error('early'), new Error('late')]
     const log: string[] = []
-    const late = {
-      *body() {
-        try {
-          yield* sleep()
-        } finally {
-          yield* sleep(30)
-          // biome-ignore lint/correctness/noUnsafeFinally: the cleanup fails, that is the point
-          throw error
-        }
-      },
-    }
-    yield* moveOnAfter(50, () => supervise([slow('a', log, 10), late]), { grace: 5 })
+    const children = [
+      slow('a', log, 10),
+      { body: failsAtEnd, args: [late, 30] },
+      { body: failsAtEnd, args: [early] },
+    ]
+    yield* moveOnAfter(50, () => supervise(children), { grace: 5 })
     assert.equal(now(), 55)
-    assert.equal(yield* thrownBy(sleep(100)), error)
+    assert.equal(yield* thrownBy(sleep(1)), early)
+    assert.equal(yield* thrownBy(sleep(100)), late)
     assert.deepEqual(log, ['+a', '-a'])
   })
 

@@ -1,379 +1,264 @@
-// What every lock promises: at most one fiber is inside, first come, first served, and nothing is ever lost.
-// Run against the mutex, a semaphore of 1, and whatever else lets one fiber in at a time.
+// What every lock promises: one fiber is inside at a time, and it is given back however that ends.
+// Run against the mutex, a semaphore of 1, and a pool of 1.
 
-import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
 import {
+  assert,
   BadArgument,
+  BadState,
   BadYield,
+  describe,
   Fiber,
-  isStop,
   moveOnAfter,
-  NotInFiber,
   type Op,
   type Routine,
+  reports,
+  scope,
   sleep,
   snooze,
   spin,
-} from 'polyphony'
-import { failEverywhere, raiseEverywhere, stopEverywhere, virtual } from 'polyphony/testing'
-import { everyOrder } from '../explore/orders.js'
-import { switches, thrownBy } from '../prelude.js'
-import { killers } from './killers.js'
+  suppressedErrors,
+  suspend,
+  switches,
+  test,
+  thrownBy,
+  waits,
+} from '../prelude.js'
+import type { ALine } from './line.js'
 
 /** A lock, seen from the outside. */
 export interface ALock {
   /** Runs a body inside. */
   hold(body: () => any): Op<any>
-  /** Whether nobody is inside. */
-  readonly isFree: boolean
+  /** Gives back what the fiber inside has, before the body ends; missing if there is no such thing. */
+  giveBack?(): void
+  /** Takes it without waiting. */
+  tryTake?(): boolean
+  isFree(): boolean
   /** Fibers that wait to get in. */
-  readonly waiting: number
+  waiting(): number
 }
 
-/** Comes in at a time of its own, stays, and says so. */
-function* visit(lock: ALock, log: unknown[], name: unknown, at = 0, stay = 10): Routine<void> {
-  yield* sleep(at)
-  yield* lock.hold(function* () {
+/** A lock that a fiber holds, as a line. */
+export function* lineAt(lock: ALock): Routine<ALine> {
+  const holder = spin(function* () {
+    const then = yield* lock.hold(() => suspend())
+    then?.()
+  })
+  yield* sleep(1)
+  return {
+    wait: () => lock.hold(() => {}),
+    give: (then) => holder.schedule(then),
+    ...(lock.tryTake && { tryTake: () => lock.tryTake?.() }),
+    waiting: () => lock.waiting(),
+  }
+}
+
+/** Comes in, stays, and says so. */
+export function* visit(lock: ALock, log: unknown[], name: unknown, stay = 10): Routine<void> {
+  yield* lock.hold(() => {
     log.push(`${name} in`)
-    try {
-      yield* sleep(stay)
-    } finally {
-      log.push(`${name} out`)
-    }
+    return waits(() => log.push(`${name} out`), stay)
   })
 }
 
-function isBack(lock: ALock): void {
-  assert.equal(lock.isFree, true, 'it was not given back')
-  assert.equal(lock.waiting, 0, 'somebody stands in line who does not wait')
+export function isBack(lock: ALock): void {
+  assert.equal(lock.isFree(), true, 'it was not given back')
+  assert.equal(lock.waiting(), 0, 'a fiber stands in line that does not wait')
 }
 
-/** Three fibers go in one after the other, and a killer strikes at any moment. */
-function threeAndAKiller(make: () => ALock, kill: (fibers: Fiber[]) => unknown): () => Routine<void> {
-  return function* () {
-    const lock = make()
-    let inside = 0
-    const workers = [1, 2, 3].map(() =>
-      spin({ link: false }, function* () {
-        yield* lock.hold(function* () {
-          assert.equal(++inside, 1, 'two are inside')
-          try {
-            yield* snooze()
-          } finally {
-            inside--
-          }
-        })
-      }),
-    )
-    const killer = spin(function* () {
-      yield* snooze()
-      kill(workers)
-    })
-    for (const fiber of [killer, ...workers]) yield* fiber.join()
-    assert.equal(inside, 0)
-    isBack(lock)
+/** Takes its own return back, so it is abandoned in the end (S19). */
+export function* neverLetsGo(): Routine<never> {
+  for (;;) {
+    // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
+    hold: try {
+      yield* sleep(1000)
+    } finally {
+      // biome-ignore lint/correctness/noUnsafeFinally: that is the point
+      break hold
+    }
   }
 }
 
 export function aLock(name: string, make: () => ALock): void {
-  describe(`${name} is a lock`, () => {
-    it('S52 lets one in at a time, in the order in which they came', () =>
-      virtual(function* () {
-        const lock = make()
-        const log: string[] = []
-        for (const n of [1, 2, 3]) spin(visit, lock, log, n, n)
-        yield* Fiber.current.joinChildren()
-        assert.deepEqual(log, ['1 in', '1 out', '2 in', '2 out', '3 in', '3 out'])
-        isBack(lock)
-      }))
-
-    it('gives what the body gives: a value, an object, the answer of an op, the result of a generator', () =>
-      virtual(function* () {
-        const lock = make()
-        const object = { an: 'object' }
-        assert.equal(yield* lock.hold(() => 1), 1)
-        assert.equal(yield* lock.hold(() => undefined), undefined)
-        assert.equal(yield* lock.hold(() => object), object)
-        assert.equal(yield* lock.hold(() => sleep(1)), undefined)
-        assert.equal(
-          yield* lock.hold(function* () {
-            yield* sleep(1)
-            return 'done'
-          }),
-          'done',
-        )
-        isBack(lock)
-      }))
-
-    it('is given back when the body throws, before and after it has waited', () =>
-      virtual(function* () {
-        const lock = make()
-        const error = new Error('in the body')
-        const fail = () => {
-          throw error
-        }
-        assert.equal(yield* thrownBy(lock.hold(fail)), error)
-        isBack(lock)
-        const op = lock.hold(function* () {
-          yield* sleep(1)
-          fail()
-        })
-        assert.equal(yield* thrownBy(op), error)
-        isBack(lock)
-      }))
-
-    for (const verb of ['stop', 'kill', 'raise'] as const) {
-      it(`is given back when the fiber inside is ended by ${verb}, and the next comes in`, () =>
-        virtual(function* () {
-          const lock = make()
-          const log: string[] = []
-          const first = spin({ link: false }, visit, lock, log, 1, 0, 1000)
-          spin(visit, lock, log, 2, 1)
-          yield* sleep(5)
-          first[verb]()
-          yield* Fiber.current.joinChildren()
-          assert.deepEqual(log, ['1 in', '1 out', '2 in', '2 out'])
-          isBack(lock)
-        }))
-    }
-
-    it('S16 stays held while the cleanup of a stopped body waits', () =>
-      virtual(function* () {
-        const lock = make()
-        const log: string[] = []
-        const first = spin(() =>
-          lock.hold(function* () {
-            try {
-              yield* sleep(1000)
-            } finally {
-              yield* sleep(20)
-              log.push('cleaned up')
-            }
-          }),
-        )
-        spin(visit, lock, log, 2, 1)
-        yield* sleep(5)
-        yield* first.stop()
-        yield* Fiber.current.joinChildren()
-        assert.deepEqual(log, ['cleaned up', '2 in', '2 out'])
-      }))
-
-    it('S34 handed over and then stopped: it is let in first, and gives it back at its first switchpoint', () =>
-      virtual(function* () {
-        const lock = make()
-        const log: string[] = []
-        spin(function* () {
-          yield* lock.hold(() => sleep(10))
-          second.stop() // it has the lock, and has not run yet
-        })
-        const second = spin(visit, lock, log, 2, 1)
-        spin(visit, lock, log, 3, 2)
-        yield* Fiber.current.joinChildren()
-        assert.deepEqual(log, ['2 in', '2 out', '3 in', '3 out'])
-      }))
-
-    it('S52 one who is stopped in line leaves its place, and nobody else loses theirs', () =>
-      virtual(function* () {
-        const lock = make()
-        const log: string[] = []
-        const fibers = [1, 2, 3, 4].map((n) => spin(visit, lock, log, n, n))
-        yield* sleep(5)
-        assert.equal(lock.waiting, 3)
-        yield* (fibers[2] as Fiber).stop()
-        assert.equal(lock.waiting, 2)
-        yield* Fiber.current.joinChildren()
-        assert.deepEqual(log, ['1 in', '1 out', '2 in', '2 out', '4 in', '4 out'])
-      }))
-
-    it('S65 one whose time is up in line leaves its place, and can come again', () =>
-      virtual(function* () {
-        const lock = make()
-        const log: unknown[] = []
-        spin(visit, lock, log, 1, 0, 50)
-        yield* sleep(1)
-        log.push(yield* moveOnAfter(10, () => lock.hold(() => 'inside'), 'gave up'))
-        log.push(yield* lock.hold(() => 'inside'))
-        assert.deepEqual(log, ['1 in', 'gave up', '1 out', 'inside'])
-      }))
-
-    it('S09 a pending stop strikes before it is entered, also when it is free', () =>
-      virtual(function* () {
-        const lock = make()
-        let wasIn = false
-        const fiber = spin(function* () {
-          Fiber.current.stop()
-          yield* lock.hold(() => {
-            wasIn = true
-          })
-        })
-        yield* fiber.join()
-        assert.equal(wasIn, false)
-        isBack(lock)
-      }))
-
-    it('S19 a body that had to be abandoned inside does not keep the others out', () =>
-      virtual(function* () {
-        const lock = make()
-        const log: string[] = []
-        const stubborn = spin(() =>
-          lock.hold(function* () {
-            for (;;) {
-              // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
-              hold: try {
-                yield* sleep(1000)
-              } finally {
-                // biome-ignore lint/correctness/noUnsafeFinally: it never lets go
-                break hold
-              }
-            }
-          }),
-        )
-        spin(visit, lock, log, 'next', 1)
-        yield* sleep(5)
-        assert.deepEqual(yield* stubborn.kill(), { type: 'abandoned' })
-        yield* Fiber.current.joinChildren()
-        assert.deepEqual(log, ['next in', 'next out'])
-        isBack(lock)
-      }))
-
-    it('S17 cleanup may wait for it', () =>
-      virtual(function* () {
-        const lock = make()
-        const log: string[] = []
-        spin(visit, lock, log, 1, 0, 20)
-        const second = spin(function* () {
-          try {
-            yield* sleep(1000)
-          } finally {
-            yield* visit(lock, log, 'cleanup')
-          }
-        })
-        yield* sleep(5)
-        assert.deepEqual(yield* second.stop(), { type: 'stopped', value: undefined })
-        assert.deepEqual(log, ['1 in', '1 out', 'cleanup in', 'cleanup out'])
-      }))
-
-    it('S50 a fiber that takes it again and again lets the others run', () =>
-      virtual(function* () {
-        const lock = make()
-        const before = switches()
-        for (let n = 0; n < 1300; n++) yield* lock.hold(() => 1)
-        assert.ok(switches() - before >= 10, `${switches() - before} turns`)
-      }))
-
-    it('ten thousand in line all come in', () =>
-      virtual(function* () {
-        const lock = make()
-        let count = 0
-        for (let n = 0; n < 10_000; n++) spin(() => lock.hold(() => void count++))
-        yield* lock.hold(() => sleep(1))
-        yield* Fiber.current.joinChildren()
-        assert.equal(count, 10_000)
-        isBack(lock)
-      }))
-
-    it('a body that cannot be one is refused at the call', () =>
-      virtual(function* () {
-        const lock = make()
-        for (const body of [undefined, null, 42, 'text', {}, async () => 1, (function* () {})()]) {
-          assert.throws(() => lock.hold(body as any), BadArgument)
-        }
-        isBack(lock)
-      }))
-
-    it('a body that returns a promise is refused with a sentence that names until, and it is given back', () =>
-      virtual(function* () {
-        const lock = make()
-        const error = yield* thrownBy(lock.hold(() => Promise.resolve(1)))
-        assert.ok(error instanceof BadArgument)
-        assert.match(error.message, /until/)
-        isBack(lock)
-      }))
-
-    it('S69 iterated by anything but yield*, it is a named error and nothing stays held', () =>
-      virtual(function* () {
-        const lock = make()
-        assert.throws(() => [...(lock.hold(() => sleep(1)) as any)], BadYield)
-        isBack(lock)
-        yield* visit(lock, [], 'still sound')
-        const holder = spin(visit, lock, [], 'holder')
-        yield* sleep(1)
-        assert.throws(() => [...(lock.hold(() => 1) as any)], BadYield)
-        assert.throws(() => {
-          const [_] = lock.hold(() => 1) as any
-        }, BadYield)
-        yield* holder
-        isBack(lock)
-      }))
-
-    it('S69 one op serves one wait at a time, and may be used again afterwards', () =>
-      virtual(function* () {
-        const lock = make()
-        const op = lock.hold(() => sleep(10))
-        const first = spin(() => op)
-        yield* sleep(1)
-        assert.match((yield* thrownBy(op)).message, /already being waited for by main > /)
-        yield* first
-        yield* op
-        isBack(lock)
-      }))
-
-    it('outside any fiber it says so', () => {
+  describe(`${name} as a lock`, () => {
+    test('gives what the body gives: a value, an object, the answer of an op, the result of a generator', function* () {
       const lock = make()
-      assert.throws(() => [...(lock.hold(() => 1) as any)], NotInFiber)
+      const object = { an: 'object' }
+      for (const [body, result] of [
+        [() => 1, 1],
+        [() => undefined, undefined],
+        [() => object, object],
+        [() => sleep(1), undefined],
+        [() => spin(() => 'child'), 'child'],
+        [() => waits(() => {}, 1), undefined],
+      ] as const) {
+        assert.equal(yield* lock.hold(body), result)
+        isBack(lock)
+      }
+    })
+
+    test('is given back when the body throws, before and after it has waited', function* () {
+      const lock = make()
+      const error = new Error('in the body')
+      const fail = () => {
+        throw error
+      }
+      for (const body of [fail, () => waits(fail, 1), () => spin({ link: false }, fail)]) {
+        assert.equal(yield* thrownBy(lock.hold(body)), error)
+        isBack(lock)
+      }
+    })
+
+    test('refuses a promise of the body, with what to write instead, and is given back', function* () {
+      const lock = make()
+      const error = yield* thrownBy(lock.hold(() => Promise.resolve(1)))
+      assert.ok(error instanceof BadArgument && /until/.test(error.message))
       isBack(lock)
     })
 
-    it('a stop inside is seen by the body as any stop', () =>
-      virtual(function* () {
+    for (const [verb, log] of [
+      ['stop', ['1 cleans up', '1 out', '2 in', '2 out']],
+      ['kill', ['1 out', '2 in', '2 out']],
+      ['raise', ['1 cleans up', '1 out', '2 in', '2 out']],
+      ['restart', ['1 cleans up', '1 out', '2 in', '2 out', '1 again']],
+    ] as const) {
+      test(`is held while a body ended by ${verb} cleans up, then given to the next`, function* () {
         const lock = make()
-        let seen: unknown
-        const fiber = spin(() =>
-          lock.hold(function* () {
-            try {
-              yield* sleep(1000)
-            } catch (error) {
-              seen = error
-              throw error
-            }
+        const seen: string[] = []
+        const first = spin({ link: false }, () =>
+          lock.hold(() => {
+            if (Fiber.current.incarnation > 1) return void seen.push('1 again')
+            const cleanup = () => waits(() => seen.push('1 out'), 5)
+            return waits(() => {
+              if (verb !== 'kill') seen.push('1 cleans up')
+              return cleanup()
+            })
           }),
         )
         yield* sleep(1)
-        yield* fiber.stop()
-        assert.equal(isStop(seen), true)
-      }))
-
-    for (const [how, kill] of killers) {
-      it(`F2 S34 S36 no order of three fibers and ${how} loses it, or lets two in`, (t) => {
-        everyOrder(t, threeAndAKiller(make, kill))
+        spin(visit, lock, seen, 2)
+        yield* sleep(1)
+        first[verb]()
+        yield* Fiber.current.joinChildren()
+        assert.deepEqual(seen, log)
+        isBack(lock)
       })
     }
 
-    it('F2 S34 a limit that expires as it is handed over does not lose it', (t) => {
-      everyOrder(t, function* () {
-        const lock = make()
-        spin(() => lock.hold(() => sleep(5)))
-        yield* snooze()
-        for (let n = 0; n < 3; n++) spin(() => moveOnAfter(5, () => lock.hold(() => snooze())))
-        yield* Fiber.current.joinChildren()
-        isBack(lock)
-      })
+    test('is free when the body had to be abandoned, with its fiber or with a block', function* () {
+      const lock = make()
+      const log: string[] = []
+      const stubborn = spin(() => lock.hold(neverLetsGo))
+      yield* sleep(1)
+      spin(visit, lock, log, 'next')
+      yield* sleep(1)
+      assert.deepEqual(yield* stubborn.kill(), { type: 'abandoned' })
+      yield* Fiber.current.joinChildren()
+      assert.deepEqual(log, ['next in', 'next out'])
+      let runs = 0
+      const op = lock.hold(() => (runs++ === 0 ? neverLetsGo() : 'done'))
+      yield* moveOnAfter(10, () => op, { value: undefined, grace: 0 })
+      isBack(lock)
+      assert.equal(yield* op, 'done', 'it may be used again')
     })
 
-    it('S16 S34 stopped, raised in or failing at every switchpoint, it is given back', (t) => {
-      let lock = make()
-      const everyone = function* () {
-        lock = make()
-        const workers = [1, 2, 3].map(() => spin({ link: false }, visit, lock, [], 'worker'))
-        for (const worker of workers) yield* worker.join()
+    test('takes an op that has no return() for a body, and is given back when that is forced to end', function* () {
+      const lock = make()
+      const op = () => {
+        const inner = sleep(1000)[Symbol.iterator]() as any
+        const body = { next: () => inner.next(), throw: (error: unknown) => inner.throw(error) }
+        return { [Symbol.iterator]: () => body }
       }
-      const check = () => isBack(lock)
-      const { switchpoints } = stopEverywhere(everyone, { check })
-      assert.ok(switchpoints >= 9)
-      raiseEverywhere(everyone, { check })
-      failEverywhere(everyone, { check })
-      t.diagnostic(`${switchpoints} switchpoints`)
+      for (const verb of ['stop', 'kill'] as const) {
+        const fiber = spin(() => lock.hold(op))
+        yield* sleep(1)
+        assert.equal((yield* fiber[verb]()).type, 'stopped')
+        isBack(lock)
+      }
+    })
+
+    test('lets other fibers run, however often it is taken', function* () {
+      const lock = make()
+      const before = switches()
+      for (let n = 0; n < 1300; n++) yield* lock.hold(() => 1)
+      assert.ok(switches() - before >= 10, `${switches() - before} turns`)
+    })
+
+    test('is given back by a body that was begun by hand, and by one left in the wrong order', function* () {
+      const lock = make()
+      assert.throws(() => [...(lock.hold(() => sleep(1)) as any)], BadYield)
+      isBack(lock)
+      for (const body of [() => sleep(1), () => waits(() => {})]) {
+        const op = lock.hold(body) as any
+        op.next()
+        assert.throws(() => op.throw(new Error('by hand')), /by hand/)
+        isBack(lock)
+      }
+      const around = lock.hold(() => suspend())[Symbol.iterator]() as any
+      around.next()
+      yield* thrownBy(snooze())
+      yield* scope(function* () {
+        assert.throws(() => around.return(), BadState)
+        yield* snooze()
+      })
+      isBack(lock)
+    })
+
+    test('serves one wait of an op at a time, inside and in line, and only in its own fiber', function* () {
+      const lock = make()
+      const inside = lock.hold(() => suspend()) as any
+      const holder = spin(() => inside)
+      yield* sleep(1)
+      assert.throws(() => inside.next(), BadState)
+      const op = lock.hold(() => 'served') as any
+      const first = spin(() => op)
+      yield* sleep(1)
+      for (const each of [inside, op])
+        assert.match((yield* thrownBy(each)).message, /already being waited for/)
+      yield* first.stop()
+      op.next()
+      assert.throws(() => op.throw(new Error('by hand')), /by hand/)
+      const again = spin(() => op)
+      yield* sleep(1)
+      holder.schedule()
+      assert.equal(yield* again, 'served')
+      isBack(lock)
+    })
+
+    if (make().giveBack === undefined) return
+    test('given back by hand, the end of the body says so, and keeps its error', function* () {
+      const lock = make()
+      const error = new Error('of the body')
+      const giveBack = () => lock.giveBack?.()
+      assert.ok((yield* thrownBy(lock.hold(giveBack))) instanceof BadState)
+      const fails = function* () {
+        giveBack()
+        yield* snooze()
+        throw error
+      }
+      assert.equal(yield* thrownBy(lock.hold(fails)), error)
+      assert.ok(suppressedErrors(error)[0] instanceof BadState)
+      isBack(lock)
+    })
+
+    test('given back by hand, a body that is stopped or abandoned harms no other fiber', function* () {
+      const lock = make()
+      const stopped = spin({ link: false }, () =>
+        lock.hold(function* () {
+          lock.giveBack?.()
+          yield* sleep()
+        }),
+      )
+      yield* sleep(1)
+      const outcome = yield* stopped.stop()
+      assert.ok(outcome.type === 'error' && outcome.error instanceof BadState)
+      const careless = function* () {
+        lock.giveBack?.()
+        yield* neverLetsGo()
+      }
+      yield* moveOnAfter(10, () => lock.hold(careless), { value: undefined, grace: 0 })
+      assert.ok(reports().some((each) => /leaving .* failed/.test(each)))
+      isBack(lock)
     })
   })
 }

@@ -1,6 +1,6 @@
 // Children that the tests of this room supervise.
 
-import { ensure, Fiber, type Routine, runtime, sleep, tap } from '../prelude.js'
+import { ensure, Fiber, type Routine, runtime, sleep, tap, waits } from '../prelude.js'
 
 /** The kinds of what was reported in this world, in order. */
 export const kinds = (): string[] => runtime().backend.reports.map(({ kind }: { kind: string }) => kind)
@@ -50,6 +50,14 @@ export function* failsOnce(name: string, log: string[], ms: number): Routine<voi
     () => sleep(),
     () => void log.push(`-${name}`),
   )
+}
+
+/** Runs for ever; its cleanup takes so long, and fails. */
+export function failsAtEnd(error: Error, ms = 0): Routine<void> {
+  return waits(function* () {
+    if (ms > 0) yield* sleep(ms)
+    throw error
+  })
 }
 
 /** A child that needs so long to clean up. */

@@ -61,14 +61,34 @@ test('with a list, it does not wait for other children', function* () {
   assert.equal(other.state, 'waiting')
 })
 
-test('a child that is detached is watched no more', function* () {
-  const child = spin('child', () => sleep(100))
-  const supervisor = spin('supervisor', () => supervise([child]))
+test('a child that is detached is watched no more, nor waited for if it is being stopped', function* () {
+  const log: string[] = []
+  for (const isStopped of [false, true]) {
+    const child = spin(server, 'child', log, 100)
+    const supervisor = spin(() => supervise([child]))
+    yield* sleep(10)
+    if (isStopped) supervisor.stop()
+    yield* sleep(1)
+    child.detach()
+    yield* supervisor.join()
+    assert.equal(child.state, 'waiting')
+    yield* child.stop()
+  }
+})
+
+test('a child that has moved to another supervisor is no concern of the first one', function* () {
+  const worker = flaky(2, 10)
+  const [first, second] = [1, 2].map(() =>
+    spin(() => supervise({ restart: 'onError', backoff: 10, until: 'never' })),
+  ) as [Fiber, Fiber]
+  const child = first.spin(worker.body)
+  yield* sleep(25)
+  child.attachTo(second)
+  yield* sleep(10) // it has failed again, and waits for its restart
+  yield* first.stop()
   yield* sleep(10)
-  child.detach()
-  yield* supervisor
-  assert.equal(now(), 10)
-  assert.equal(child.state, 'waiting')
+  assert.equal(worker.lives, 3)
+  yield* second.stop()
 })
 
 test('in a scope it watches the children of the scope, and those that come meanwhile', function* () {
@@ -101,6 +121,7 @@ test('the same op can be used again: the specs are spun anew', function* () {
   yield* op
   yield* op
   assert.equal(runs, 2)
+  assert.equal((Fiber.current as any).cold.atEnd.size, 0) // nothing is kept of it (S04)
 })
 
 test('specs are spun in order, with name, arguments and grace', function* () {
@@ -283,6 +304,8 @@ test('the tree says whom a supervisor watches', function* () {
   assert.equal(supervisor.waitsFor, 'supervise(3 children)')
   yield* sleep(10)
   assert.equal(supervisor.waitsFor, 'supervise(2 children, 1 to be restarted)')
+  yield* sleep(96)
+  assert.equal(supervisor.waitsFor, 'supervise(3 children)')
   supervisor.stop()
   yield* sleep(1)
   assert.equal(supervisor.waitsFor, 'supervise: b to end')

@@ -1,1050 +1,634 @@
-import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+// The resource pool: creating, checking, discarding, destroying, growing old, timing out, closing.
+
 import {
-  ensure,
+  assert,
+  BadState,
+  describe,
   Fiber,
+  leaks,
   moveOnAfter,
-  PoolClosed,
+  now,
+  type PoolOptions,
   ResourcePool,
   type Routine,
+  reports,
   run,
+  runtime,
   scope,
   sleep,
-  snooze,
   spin,
-  suppressedErrors,
   suspend,
   TimedOut,
+  test,
+  thrownBy,
+  turn,
+  turns,
   until,
-} from 'polyphony'
-import { leaks, virtual } from 'polyphony/testing'
-import { clock } from '../time/clock.js'
-import { Factory } from './resources.js'
+  virtual,
+  waits,
+} from '../prelude.js'
+import { aLine } from '../shared/line.js'
+import { aLock, lineAt, neverLetsGo } from '../shared/lock.js'
+import { poolLock } from './locks.js'
+import { Factory, type Thing } from './resources.js'
 
-/** What an op throws. */
-function* failure(op: Iterable<any>): Routine<any> {
-  try {
-    yield* op as any
-  } catch (error) {
-    return error
-  }
-  assert.fail('nothing was thrown')
+aLock('a pool', poolLock)
+aLine('a pool', () => lineAt(poolLock()))
+
+/** A pool of one thing, and the factory that knows how many there are. */
+function ofThings(options: Partial<PoolOptions<Thing, any>> = {}): [ResourcePool<Thing>, Factory] {
+  const factory = new Factory()
+  const { make, end } = factory
+  return [new ResourcePool<Thing>({ limit: 1, create: make, destroy: end, ...options } as any), factory]
 }
 
-/** Lets promises that are settled reach those who wait for them. */
-const settled = () => until(new Promise<void>((resolve) => setImmediate(resolve)))
-
-/** A fiber that holds a resource until it is told to go on. */
-function holder(pool: ResourcePool<any>, name = 'holder') {
-  return spin(name, () => pool.acquire(() => suspend()))
+/** A fiber that holds a resource until it is scheduled. */
+function* holder(pool: ResourcePool<any>): Routine<Fiber> {
+  const fiber = spin(() => pool.acquire(() => suspend()))
+  yield* sleep(1)
+  return fiber
 }
 
-/** It takes back its own return, so it is abandoned in the end (S19). */
-function* neverLetsGo(): Routine<never> {
-  for (;;) {
-    // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
-    hold: try {
-      yield* sleep(1000)
-    } finally {
-      // biome-ignore lint/correctness/noUnsafeFinally: that is the point
-      break hold
-    }
-  }
+/** A fiber that wants a resource, and gives its number. */
+function* wanting(pool: ResourcePool<Thing>): Routine<Fiber<number>> {
+  const fiber = spin({ link: false }, () => pool.acquire(({ id }) => id))
+  yield* sleep(1)
+  return fiber
 }
 
-describe('a resource pool', () => {
-  it('P1 creates resources when they are needed, up to the limit, and uses them again', () =>
-    virtual(function* () {
-      const { make, things } = new Factory()
-      const pool = new ResourcePool({ limit: 2 }, make)
-      assert.deepEqual([pool.limit, pool.size, pool.available], [2, 0, 0])
-      assert.equal(yield* pool.acquire((thing) => thing.id), 1)
-      assert.equal(yield* pool.acquire((thing) => thing.id), 1)
-      assert.deepEqual([pool.size, pool.available], [1, 1])
-      yield* pool.acquire(function* (first) {
-        const other = spin(() => pool.acquire((second) => second.id))
-        assert.deepEqual([first.id, yield* other], [1, 2])
-      })
-      assert.deepEqual([things.length, pool.size, pool.available], [2, 2, 2])
-    }))
+const idOf = (pool: ResourcePool<Thing>) => pool.acquire(({ id }) => id)
 
-  it('S36 S52 P1 fibers wait in line, and what comes back goes to the first: none ever sees a resource that is not there', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({ limit: 2, create: factory.make, destroy: factory.end })
-      const order: number[] = []
-      for (let n = 0; n < 20; n++) {
-        spin(function* () {
-          yield* sleep(n / 100)
-          yield* pool.acquire(function* (thing) {
-            factory.begin(thing)
-            order.push(n)
-            yield* n % 3 === 0 ? snooze() : sleep(n % 4)
-            factory.finish(thing)
-          })
-        })
-      }
-      yield* Fiber.current.joinChildren()
-      assert.deepEqual(
-        order,
-        order.map((_, n) => n),
-      )
-      assert.equal(factory.most, 2)
-      yield* pool.close()
-      assert.equal(factory.alive, 0)
-    }))
+describe('a pool', () => {
+  test('creates resources when they are needed, up to its limit, and uses them again', function* () {
+    const [pool, { things }] = ofThings({ limit: 2 })
+    assert.deepEqual([pool.limit, pool.size, pool.available], [2, 0, 0])
+    assert.deepEqual([yield* idOf(pool), yield* idOf(pool)], [1, 1])
+    yield* pool.acquire(function* () {
+      assert.equal(yield* spin(() => idOf(pool)), 2)
+    })
+    assert.deepEqual([things.length, pool.size, pool.available], [2, 2, 2])
+    assert.equal(runtime().weakTimers.size, 0)
+  })
 
-  it('S52 a waiter that is stopped leaves its place, and nobody else loses theirs', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 1, create: () => 'it' })
-      const first = holder(pool)
-      yield* sleep(1)
-      const order: string[] = []
-      const [a, b, c] = ['a', 'b', 'c'].map((name, n) =>
-        spin(name, function* () {
-          yield* sleep(n)
-          yield* pool.acquire(() => void order.push(name))
-        }),
-      )
-      yield* sleep(5)
-      assert.equal(pool.waiting, 3)
-      yield* (b as Fiber).stop()
-      assert.equal(pool.waiting, 2)
-      first.schedule()
-      yield* Fiber.await(a as Fiber, c as Fiber)
-      assert.deepEqual(order, ['a', 'c'])
-    }))
+  test('gives a fiber that asks again the same resource, in any block, but not its children', function* () {
+    const [pool] = ofThings({ limit: 2 })
+    const other = new ResourcePool({ limit: 1, create: () => 'other' })
+    yield* pool.acquire(function* (outer) {
+      const inner = () => pool.acquire((thing) => assert.equal(thing, outer))
+      yield* pool.acquire(() => moveOnAfter(1000, () => scope(inner)))
+      for (let n = 0; n < 300; n++) yield* other.acquire(inner) // also when a budget is spent
+      assert.equal(pool.stats().inUse, 1, 'the outer acquire still has it')
+      assert.notEqual(yield* spin(() => idOf(pool)), outer.id)
+    })
+    assert.deepEqual([pool.available, other.available], [2, 1])
+  })
 
-  it('P1 is re-entrant: the same fiber gets the same resource again, its children do not', () =>
-    virtual(function* () {
-      const { make, things } = new Factory()
-      const pool = new ResourcePool({ limit: 2 }, make)
-      yield* pool.acquire(function* (outer) {
-        yield* pool.acquire(function* (inner) {
-          assert.equal(inner, outer)
-          yield* moveOnAfter(1000, () =>
-            scope(() =>
-              pool.acquire(function* (third) {
-                assert.equal(third, outer)
-                yield* sleep(1)
-              }),
-            ),
-          )
-          assert.equal(pool.stats().inUse, 1)
-        })
-        assert.equal(pool.stats().inUse, 1, 'the outer acquire still has it')
-        assert.notEqual(yield* spin(() => pool.acquire((mine) => mine)), outer)
-      })
-      assert.deepEqual([things.length, pool.available], [2, 2])
-    }))
+  test('loses the resource of a body that is abandoned, but not its slot, nor that of such a create', function* () {
+    const [pool, factory] = ofThings()
+    const hostile = spin(() => pool.acquire(neverLetsGo))
+    yield* sleep(1)
+    const heir = yield* wanting(pool)
+    assert.equal((yield* hostile.kill()).type, 'abandoned')
+    assert.equal(yield* heir, 2, 'the generator that was dropped may still use the first')
+    assert.equal(factory.alive, 1)
+    let tries = 0
+    const other = new ResourcePool({ limit: 1, create: () => (++tries > 1 ? 'it' : neverLetsGo()) as any })
+    const creating = spin(() => other.acquire(() => {}))
+    yield* sleep(1)
+    assert.equal((yield* creating.kill()).type, 'abandoned')
+    assert.equal(yield* other.acquire((it) => it), 'it')
+  })
 
-  it('P1 a nested acquire in a pool of one does not wait for itself, also when a budget is spent or another pool lies between', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 1, create: () => 'a' })
-      const other = new ResourcePool({ limit: 1, create: () => 'b' })
-      yield* pool.acquire(function* () {
-        for (let n = 0; n < 300; n++) {
-          const both = yield* other.acquire((b) => pool.acquire((a) => a + b))
-          assert.equal(both, 'ab')
-        }
-      })
-      assert.deepEqual([pool.available, other.available], [1, 1])
-    }))
+  test('tells what is there, what was made, and how long fibers waited', function* () {
+    const pool = new ResourcePool({ name: 'db', limit: 2, create: () => sleep(10), destroy: () => sleep(10) })
+    const fibers = [1, 2, 3, 4].map(() => spin(() => pool.acquire(() => sleep(20))))
+    yield* sleep(5)
+    const stats = { limit: 2, size: 2, inUse: 0, idle: 0, creating: 2, destroying: 0, waiting: 2 }
+    const none = { created: 0, destroyed: 0, waits: { count: 0, mean: 0, max: 0 } }
+    assert.deepEqual(pool.stats(), { ...stats, ...none })
+    assert.deepEqual(
+      fibers
+        .map((fiber) => fiber.waitsFor)
+        .sort()
+        .at(0),
+      'a resource of the pool db',
+    )
+    yield* sleep(10)
+    assert.equal(pool.stats().inUse, 2)
+    yield* Fiber.await(...fibers)
+    const waits = { count: 2, mean: 30, max: 30 }
+    const served = { ...stats, creating: 0, idle: 2, waiting: 0, created: 2, destroyed: 0, waits }
+    assert.deepEqual(pool.stats(), served)
+    const closing = spin(() => pool.close())
+    yield* sleep(1)
+    assert.deepEqual([pool.stats().destroying, closing.waitsFor], [2, 'the last resources of the pool db'])
+    yield* closing
+    assert.deepEqual(pool.stats(), { ...served, size: 0, idle: 0, destroyed: 2 })
+  })
 
-  it('P1 gives the resource back on any exit: value, error, stop, kill, restart, time limit', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 1, create: () => 'it' })
-      const isBack = () => assert.deepEqual([pool.available, pool.stats().inUse], [1, 0])
-      assert.equal(yield* pool.acquire(() => 1), 1)
-      assert.equal(yield* pool.acquire(() => sleep(1)), undefined)
-      isBack()
-      const oops = new Error('oops')
-      const throws = () => {
-        throw oops
-      }
-      assert.equal(yield* failure(pool.acquire(throws)), oops)
-      isBack()
-      const throwsLater = function* () {
-        yield* sleep(1)
-        throw oops
-      }
-      assert.equal(yield* failure(pool.acquire(throwsLater)), oops)
-      isBack()
-      for (const verb of ['stop', 'kill', 'restart'] as const) {
-        let runs = 0
-        const fiber = spin(() =>
-          pool.acquire(function* () {
-            if (++runs === 1) yield* suspend()
-            return 'again'
-          }),
-        )
-        yield* sleep(1)
-        assert.equal(pool.stats().inUse, 1)
-        fiber[verb]()
-        yield* fiber.join()
-        isBack()
-      }
-      const raised = spin({ link: false }, () => pool.acquire(() => suspend()))
-      yield* sleep(1)
-      yield* raised.raise(oops)
-      isBack()
-      yield* moveOnAfter(10, () => pool.acquire(() => sleep()))
-      isBack()
-    }))
-
-  it('S19 a forced body lets go at once; one that is abandoned costs its resource, not the slot', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({ limit: 1, create: factory.make, destroy: factory.end })
-      const forced = spin(() =>
-        pool.acquire(function* () {
-          try {
-            yield* suspend()
-          } finally {
-            yield* sleep(1000)
-          }
-        }),
-      )
-      yield* sleep(1)
-      yield* forced.kill()
-      assert.equal(pool.available, 1)
-      const hostile = spin(() => pool.acquire(neverLetsGo))
-      yield* sleep(1)
-      const heir = spin(() => pool.acquire((thing) => thing.id))
-      yield* sleep(1)
-      const outcome = yield* hostile.kill()
-      assert.equal(outcome.type, 'abandoned')
-      assert.equal(yield* heir, 2, 'the generator that was dropped may still use the first')
-      assert.equal(factory.alive, 1)
-    }))
-
-  it('a create that never lets go costs no slot either', () =>
-    virtual(function* () {
-      let tries = 0
-      const pool = new ResourcePool({
-        limit: 1,
-        *create() {
-          if (++tries > 1) return 'it'
-          return yield* neverLetsGo()
-        },
-      })
-      const hostile = spin(() => pool.acquire(() => {}))
-      yield* sleep(1)
-      assert.equal((yield* hostile.kill()).type, 'abandoned')
-      assert.equal(yield* pool.acquire((it) => it), 'it')
-    }))
-
-  it('S16b a cleanup that is held has the resource until it is over', () =>
-    virtual(function* () {
-      const now = clock()
-      const pool = new ResourcePool({ limit: 1, create: () => 'it' })
-      const fiber = spin(() =>
-        pool.acquire(() =>
-          ensure(
-            () => sleep(),
-            () => sleep(50),
-          ),
-        ),
-      )
-      yield* sleep(10)
-      fiber.stop()
-      yield* pool.acquire(() => assert.equal(now(), 60))
-    }))
-
-  it('S17 can be used in cleanup', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 1, create: () => sleep(5) })
-      const first = holder(pool)
-      let isClean = false
-      const fiber = spin(function* () {
-        try {
-          yield* sleep()
-        } finally {
-          yield* pool.acquire(() => {
-            isClean = true
-          })
-        }
-      })
-      yield* sleep(10)
-      fiber.stop()
-      yield* sleep(10)
-      first.schedule()
-      yield* fiber.join()
-      assert.equal(isClean, true)
-    }))
-
-  it('takes every kind of body, and refuses the wrong ones at the call', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 1, create: () => 'it' })
-      assert.equal(yield* pool.acquire((it) => `${it}!`), 'it!')
-      assert.deepEqual(yield* pool.acquire((it) => [it]), ['it'])
-      assert.equal(
-        yield* pool.acquire(function* (it) {
-          return it
-        }),
-        'it',
-      )
-      const op = pool.acquire((it) => it)
-      assert.equal(yield* op, 'it')
-      assert.equal(yield* op, 'it', 'an op may be used again')
-      assert.throws(() => pool.acquire(undefined as never), { code: 'BAD_ARGUMENT' })
-      assert.throws(() => pool.acquire((async () => {}) as never), { code: 'BAD_ARGUMENT' })
-      const promising = yield* failure(pool.acquire((() => Promise.resolve()) as never))
-      assert.equal(promising.code, 'BAD_ARGUMENT')
-      assert.equal(pool.available, 1)
-    }))
-
-  it('S69 an acquire that is shared by two fibers, or taken apart, is refused, and loses nothing', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 2, create: () => 'it' })
-      const op = pool.acquire(() => sleep(10))
-      const first = spin(() => op)
-      yield* sleep(1)
-      const second = spin({ link: false }, () => op)
-      const outcome = yield* second.join()
-      assert.equal(outcome.type === 'error' && (outcome.error as any).code, 'BAD_ARGUMENT')
-      yield* first
-      let caught: any
-      try {
-        const taken = [...(pool.acquire(() => sleep(10)) as any)]
-        assert.fail(`got ${taken}`)
-      } catch (error) {
-        caught = error
-      }
-      assert.equal(caught.code, 'BAD_YIELD')
-      assert.deepEqual([pool.stats().inUse, pool.size], [0, pool.available])
-      let refused = 0
-      for (let n = 0; n < 300; n++) {
-        try {
-          void [...(pool.acquire(() => {}) as any)]
-        } catch {
-          refused++ // it had to let the others run first, with a resource in its hands (S50)
-        }
-      }
-      assert.ok(refused > 0)
-      assert.deepEqual([pool.stats().inUse, pool.size], [0, pool.available])
-    }))
+  test('serves one runtime at a time, and another when it is empty', async () => {
+    const pool = new ResourcePool({ limit: 1, create: () => 'it', destroy: () => {} })
+    await run(() => pool.fill())
+    const error = await virtual(() => pool.acquire(() => {})).catch((error) => error)
+    assert.ok(error instanceof BadState && /another runtime/.test(error.message))
+    pool.discard('it')
+    await turns()
+    await virtual(() => pool.acquire(() => {}))
+  })
 })
 
 describe('create', () => {
-  it('P2 F5.6 that fails gives its slot back: the next waiter tries', () =>
-    virtual(function* () {
-      let tries = 0
-      const pool = new ResourcePool({
-        limit: 1,
-        *create() {
-          yield* sleep(10)
-          if (++tries < 3) throw new Error(`try ${tries}`)
-          return tries
-        },
-      })
-      for (const ms of [1, 2, 3, 4]) {
-        spin({ link: false }, function* () {
-          yield* sleep(ms)
-          return yield* pool.acquire((n) => n)
-        })
-      }
-      const outcomes = yield* Fiber.current.joinChildren()
-      assert.deepEqual(
-        outcomes.map((outcome: any) => outcome.error?.message ?? outcome.value),
-        ['try 1', 'try 2', 3, 3],
-      )
-      assert.deepEqual([pool.size, pool.available, pool.stats().created], [1, 1, 1])
-    }))
+  test('that fails, at once or later, gives its slot to the next in line, which tries again', function* () {
+    let tries = 0
+    const pool = new ResourcePool({
+      limit: 1,
+      create: () => {
+        if (++tries === 1) throw new Error('try 1')
+        if (tries === 4) return Promise.reject(new Error('try 4')) as any
+        return waits(() => {
+          if (tries < 3) throw new Error(`try ${tries}`)
+        }, 10)
+      },
+    })
+    assert.equal((yield* thrownBy(pool.acquire(() => {}))).message, 'try 1')
+    assert.deepEqual([pool.size, pool.stats().creating], [0, 0])
+    const fibers = [1, 2, 3].map(() => spin({ link: false }, () => pool.acquire(() => 'served')))
+    for (const fiber of fibers) yield* fiber.join()
+    const outcomes = fibers.map(({ outcome }: any) => outcome.error?.message ?? outcome.value)
+    assert.deepEqual(outcomes.sort(), ['served', 'served', 'try 2'])
+    assert.deepEqual([pool.size, pool.available, pool.stats().created], [1, 1, 1])
+    const op = pool.acquire(() => pool.acquire(() => 'nested'))
+    yield* pool.acquire(() => pool.discard(undefined as any))
+    assert.equal((yield* thrownBy(op)).message, 'try 4')
+    yield* pool.acquire(() => {})
+    assert.equal(yield* op, 'nested')
+  })
 
-  it('P2 that throws at once leaves the pool as it was', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({
-        limit: 1,
-        create: (): string => {
-          throw new Error('no')
-        },
-      })
-      for (let n = 0; n < 3; n++) assert.equal((yield* failure(pool.acquire(() => {}))).message, 'no')
-      assert.deepEqual([pool.size, pool.stats().creating], [0, 0])
-    }))
+  test('is stopped with the fiber that waits for it, and its slot goes to the next', function* () {
+    const log: string[] = []
+    const pool = new ResourcePool({ limit: 1, create: () => waits(() => log.push('left create'), 10) })
+    const fiber = spin(() => pool.acquire(() => {}))
+    yield* sleep(5)
+    const heir = spin(() => pool.acquire(() => void log.push('served')))
+    yield* sleep(1)
+    yield* fiber.stop()
+    yield* heir
+    assert.deepEqual([log, pool.available], [['left create', 'left create', 'served'], 1])
+  })
 
-  it('is stopped with the fiber that waits for it, and its slot goes to the next', () =>
-    virtual(function* () {
-      const log: string[] = []
-      const pool = new ResourcePool({
-        limit: 1,
-        *create() {
-          try {
-            yield* sleep(10)
-            return 'it'
-          } finally {
-            log.push('left create')
-          }
-        },
-      })
-      const fiber = spin(() => pool.acquire(() => {}))
-      yield* sleep(5)
-      const heir = spin(() => pool.acquire(() => void log.push('served')))
-      yield* sleep(1)
+  test('may be an async function, whose signal is aborted by a stop', function* () {
+    const signals: AbortSignal[] = []
+    const pool = new ResourcePool({
+      limit: 1,
+      create: async (signal) => {
+        signals.push(signal)
+        if (signals.length === 1) await new Promise((_, reject) => signal.addEventListener('abort', reject))
+        return 'it'
+      },
+    })
+    const fiber = spin(() => pool.acquire(() => {}))
+    yield* sleep(5)
+    assert.equal(fiber.waitsFor, 'a promise')
+    assert.equal(runtime().external, 1)
+    yield* fiber.stop(undefined, { reason: 'enough' })
+    assert.equal(runtime().external, 0)
+    assert.equal(yield* pool.acquire((it) => it), 'it')
+    assert.deepEqual([signals.map(({ aborted }) => aborted), signals[0]?.reason], [[true, false], 'enough'])
+  })
+
+  test('that comes too late joins the pool if there is room; else it is destroyed; its rejection is dropped', function* () {
+    const answers: [(thing: Thing) => void, (error: Error) => void][] = []
+    const [pool, factory] = ofThings({ create: () => new Promise((...both) => answers.push(both)) })
+    const { make, things } = factory
+    const leaves = function* () {
+      const fiber = yield* wanting(pool)
       yield* fiber.stop()
-      yield* heir
-      assert.deepEqual(log, ['left create', 'left create', 'served'])
-      assert.deepEqual([pool.size, pool.available], [1, 1])
-    }))
-
-  it('may be an async function; a stop aborts its signal', () =>
-    virtual(function* () {
-      const signals: AbortSignal[] = []
-      const pool = new ResourcePool({
-        limit: 1,
-        create: async (signal) => {
-          signals.push(signal)
-          if (signals.length === 1) await new Promise((_, reject) => signal.addEventListener('abort', reject))
-          return 'it'
-        },
-      })
-      const fiber = spin(() => pool.acquire(() => {}))
-      yield* sleep(5)
-      yield* fiber.stop()
-      assert.equal(yield* pool.acquire((it) => it), 'it')
-      assert.deepEqual(
-        signals.map(({ aborted }) => aborted),
-        [true, false],
-      )
-    }))
-
-  it('S58 what comes after a stop joins the pool if there is room, and is destroyed if there is none', () =>
-    virtual(function* () {
-      for (const isRoom of [true, false]) {
-        const factory = new Factory()
-        const answers: ((thing: unknown) => void)[] = []
-        const pool = new ResourcePool({
-          limit: 1,
-          create: () => new Promise<any>((resolve) => answers.push(resolve)),
-          destroy: factory.end,
-        })
-        const fiber = spin(() => pool.acquire(() => {}))
-        yield* sleep(1)
-        yield* fiber.stop()
-        assert.equal(pool.size, 0, 'the slot is free at once')
-        const heir = isRoom ? undefined : spin(() => pool.acquire((thing) => thing.id))
-        yield* sleep(1)
-        answers[0]?.(factory.make())
-        yield* settled()
-        if (heir === undefined) {
-          assert.equal(pool.available, 1)
-          assert.equal(yield* pool.acquire((thing) => thing.id), 1)
-        } else {
-          assert.deepEqual([factory.alive, pool.size], [0, 1])
-          answers[1]?.(factory.make())
-          assert.equal(yield* heir, 2)
-        }
-        const { created, destroyed } = pool.stats()
-        assert.equal(created - destroyed, factory.alive)
-        yield* pool.close()
-        assert.equal(factory.alive, 0)
-      }
-    }))
-
-  it('S58 a late rejection is nobody’s error, and a late resource of a closed pool is destroyed', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const answers: [(thing: any) => void, (error: Error) => void][] = []
-      const pool = new ResourcePool({
-        limit: 2,
-        create: () => new Promise<any>((...both) => answers.push(both)),
-        destroy: factory.end,
-      })
-      const fibers = [1, 2].map(() => spin(() => pool.acquire(() => {})))
-      yield* sleep(1)
-      for (const fiber of fibers) yield* fiber.stop()
-      yield* pool.close()
-      answers[0]?.[1](new Error('late'))
-      answers[1]?.[0](factory.make())
-      yield* settled()
-      assert.deepEqual([factory.things.length, factory.alive, pool.size], [1, 0, 0])
-    }))
+      assert.equal(pool.stats().creating, 0, 'the slot is free at once')
+    }
+    yield* leaves()
+    yield* leaves()
+    answers[0]![1](new Error('late'))
+    answers[1]![0](make())
+    yield* turn()
+    assert.deepEqual([yield* idOf(pool), pool.available], [1, 1])
+    pool.discard(things[0]!)
+    yield* leaves()
+    const heir = yield* wanting(pool)
+    answers[2]![0](make())
+    yield* turn()
+    assert.deepEqual([things[1]!.state, pool.size, pool.stats().destroyed], ['dead', 1, 2])
+    answers[3]![0](make())
+    assert.equal(yield* heir, 3)
+    pool.discard(things[2]!)
+    yield* leaves()
+    yield* pool.close()
+    answers[4]![0](make())
+    yield* turn()
+    assert.deepEqual([things[3]!.state, pool.size, factory.alive], ['dead', 0, 0])
+  })
 })
 
 describe('discard', () => {
-  it('P2 lets a queued waiter create a new one, after the old one is destroyed', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({
-        limit: 1,
-        create: factory.make,
-        *destroy(thing) {
-          yield* sleep(10)
-          factory.end(thing)
-        },
-      })
-      const waiter = yield* pool.acquire(function* (thing) {
-        const fiber = spin(() => pool.acquire((other) => other.id))
-        yield* sleep(1)
-        assert.equal(pool.discard(thing), true)
-        assert.equal(pool.discard(thing), true)
-        assert.equal(yield* pool.acquire((again) => again.id), 1, 'until then it is in use')
-        return fiber.detach()
-      })
-      assert.equal(yield* waiter, 2)
-      assert.deepEqual([factory.most, factory.alive, pool.available], [1, 1, 1])
-    }))
+  test('of a resource in use: it is destroyed when it comes back, then a waiter creates another', function* () {
+    const [pool, factory] = ofThings({
+      *destroy(thing: Thing) {
+        yield* sleep(10)
+        factory.end(thing)
+      },
+    })
+    const waiter = yield* pool.acquire(function* (thing) {
+      const fiber = yield* wanting(pool)
+      assert.deepEqual([pool.discard(thing), pool.discard(thing)], [true, true])
+      assert.equal(yield* idOf(pool), 1, 'until then it is in use')
+      assert.equal(pool.stats().inUse, 1)
+      return fiber.detach()
+    })
+    assert.equal(pool.discard(factory.things[0]!), true) // dying already
+    assert.equal(yield* waiter, 2)
+    assert.deepEqual([factory.most, factory.alive, pool.available], [1, 1, 1])
+  })
 
-  it('destroys an idle resource at once, one in use elsewhere when it comes back; tells what it does not know', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({ limit: 2, create: factory.make, destroy: factory.end })
-      yield* pool.fill()
-      const fiber = holder(pool)
-      yield* sleep(1)
-      const [first, second] = factory.things as [any, any]
-      assert.equal(pool.discard(first), true)
-      yield* sleep(1)
-      assert.deepEqual([factory.alive, pool.size, pool.stats().inUse], [1, 1, 1])
-      assert.equal(pool.discard(second), true)
-      yield* sleep(1)
-      assert.equal(factory.alive, 1, 'still in use')
-      fiber.schedule()
-      yield* fiber
-      yield* sleep(1)
-      assert.deepEqual([factory.alive, pool.size], [0, 0])
-      assert.equal(pool.discard(second), false)
-      assert.equal(pool.discard({} as never), false)
-    }))
+  test('of an idle resource: it is destroyed at once, also outside any fiber; of an unknown one: false', function* () {
+    const [pool, factory] = ofThings({ limit: 3 })
+    yield* pool.fill()
+    const [first, second, third] = factory.things as [Thing, Thing, Thing]
+    const user = yield* holder(pool) // of the last
+    assert.deepEqual(
+      [second, third, {} as Thing].map((each) => pool.discard(each)),
+      [true, true, false],
+    )
+    yield* sleep(1)
+    assert.deepEqual([factory.alive, pool.available, pool.stats().inUse, third.state], [2, 1, 1, 'alive'])
+    user.schedule()
+    yield* user
+    yield* sleep(1)
+    assert.deepEqual([factory.alive, pool.discard(third)], [1, false])
+    yield* until(new Promise<void>((resolve) => setImmediate(() => resolve(void pool.discard(first)))))
+    yield* sleep(1)
+    assert.equal(factory.alive, 0)
+  })
 
-  it('may be called from outside any fiber, as an event handler does', async () => {
-    const pool = new ResourcePool({ limit: 1, create: () => 'it' })
-    await run(() => pool.fill())
-    assert.equal(pool.discard('it'), true)
-    assert.equal(pool.discard('it'), false)
-    await run(() => pool.close())
+  test('of equal resources: that of the fiber which calls, else one in use, else an idle one', function* () {
+    const pool = new ResourcePool({ limit: 3, create: () => 'same', destroy: () => {} })
+    yield* pool.fill()
+    const user = yield* holder(pool)
+    yield* pool.acquire(() => pool.discard('same'))
+    yield* sleep(1)
+    assert.deepEqual([pool.stats().inUse, pool.available], [1, 1])
+    pool.discard('same')
+    assert.equal(pool.available, 1)
+    user.schedule()
+    yield* user
+    pool.discard('same')
+    yield* sleep(1)
+    assert.deepEqual([pool.size, pool.available], [0, 0])
   })
 })
 
 describe('destroy', () => {
-  it('that fails is reported, and breaks nothing', async () => {
-    const reports: string[] = []
-    const write = process.stderr.write
-    process.stderr.write = ((text: string) => reports.push(text)) as never
-    try {
-      await run(function* () {
-        let made = 0
-        const pool = new ResourcePool({
-          name: 'db',
-          limit: 1,
-          create: () => ++made,
-          destroy: (n) => {
-            throw new Error(`${n} does not want to go`)
-          },
-        })
-        yield* pool.acquire((n) => pool.discard(n))
-        assert.equal(yield* pool.acquire((n) => n), 2)
-        yield* pool.close()
-        assert.deepEqual([pool.size, pool.stats().destroyed], [0, 2])
-      })
-    } finally {
-      process.stderr.write = write
-    }
-    assert.equal(reports.length, 2)
-    assert.match(reports[0] as string, /destroying a resource of the pool db failed: .*1 does not want to go/)
+  test('that fails is reported, and breaks nothing', function* () {
+    const [pool] = ofThings({
+      name: 'db',
+      destroy: ({ id }: Thing) => {
+        throw new Error(`${id} does not want to go`)
+      },
+    })
+    yield* pool.acquire((thing) => pool.discard(thing))
+    assert.equal(yield* idOf(pool), 2)
+    yield* pool.close()
+    assert.deepEqual([pool.size, pool.stats().destroyed], [0, 2])
+    assert.match(reports()[0]!, /destroying a resource of the pool db failed: .*1 does not want to go/)
+    assert.equal(reports().length, 2)
   })
 
-  it('S16b S18 is whole whatever happens to the fiber that gave the resource back, within its grace', () =>
-    virtual(function* () {
-      const now = clock()
-      const log: string[] = []
-      const pool = new ResourcePool({
-        limit: 1,
-        create: () => 'it',
-        *destroy(it) {
-          yield* sleep(100)
-          log.push(`${it} destroyed at ${now()}`)
-        },
-      })
-      const fiber = spin(() =>
-        pool.acquire(function* (it) {
-          pool.discard(it)
-          yield* suspend()
-        }),
-      )
-      yield* sleep(10)
-      yield* fiber.kill()
-      assert.equal(now(), 10)
-      assert.equal(pool.stats().destroying, 1)
-      yield* pool.close()
-      assert.deepEqual(log, ['it destroyed at 110'])
-    }))
+  test('is whole whatever happens to the fiber that gave the resource back', function* () {
+    const log: number[] = []
+    const [pool] = ofThings({ destroy: () => waits(() => log.push(now()), 100) })
+    const fiber = spin(() =>
+      pool.acquire(function* (thing) {
+        pool.discard(thing)
+        yield* suspend()
+      }),
+    )
+    yield* sleep(10)
+    yield* fiber.kill()
+    assert.deepEqual([now(), pool.stats().destroying], [10, 1])
+    yield* pool.close()
+    assert.deepEqual(log, [110])
+  })
 
-  it('S18 that never ends keeps its slot no longer than its grace', () =>
-    virtual(function* () {
-      const now = clock()
-      let made = 0
-      const pool = new ResourcePool({ limit: 1, create: () => ++made, destroy: () => sleep() })
-      yield* pool.acquire((n) => pool.discard(n))
-      assert.equal(yield* pool.acquire((n) => n), 2)
-      assert.equal(now(), 5000)
-      yield* pool.close()
-      assert.equal(now(), 10_000)
-    }))
-
-  it('may be an async function, or one that returns a promise', () =>
-    virtual(function* () {
-      const ended: string[] = []
-      let letGo = () => {}
-      const gone = new Promise<void>((resolve) => {
-        letGo = resolve
-      })
-      const pool = new ResourcePool({
-        limit: 1,
-        create: async () => 'it',
-        destroy: async (it) => {
-          await gone
-          ended.push(it)
-        },
-      })
-      yield* pool.fill()
-      const closing = spin(() => pool.close())
-      yield* sleep(1)
-      assert.equal(closing.state, 'waiting')
-      letGo()
-      yield* closing
-      assert.deepEqual(ended, ['it'])
-    }))
+  test('that never ends keeps its slot no longer than the grace of a fiber, with a report', function* () {
+    const [pool] = ofThings({ destroy: () => sleep() })
+    yield* pool.acquire((thing) => pool.discard(thing))
+    assert.deepEqual([yield* idOf(pool), now()], [2, 5000])
+    assert.match(reports()[0]!, /forced: destroying a resource of a pool took longer than 5000 ms/)
+  })
 })
 
 describe('validate', () => {
-  const kinds: [string, (bad: number) => (thing: { id: number }) => any][] = [
-    ['a plain function that returns false', (bad) => (thing) => thing.id !== bad],
-    [
-      'a plain function that throws',
-      (bad) => (thing) => {
-        if (thing.id === bad) throw new Error('broken')
-      },
-    ],
-    [
-      'a generator that returns false',
-      (bad) =>
-        function* (thing) {
-          yield* sleep(1)
-          return thing.id !== bad
-        },
-    ],
-    [
-      'a generator that throws',
-      (bad) =>
-        function* (thing) {
-          yield* sleep(1)
-          if (thing.id === bad) throw new Error('broken')
-        },
-    ],
-    ['an async function that gives false', (bad) => async (thing) => thing.id !== bad],
-    [
-      'an async function that rejects',
-      (bad) => async (thing) => {
-        if (thing.id === bad) throw new Error('broken')
-      },
-    ],
+  const fail = () => {
+    throw new Error('broken')
+  }
+  const kinds: [string, (isGood: boolean) => any][] = [
+    ['a function that returns false', (isGood) => isGood],
+    ['a function that throws', (isGood) => (isGood ? undefined : fail())],
+    ['an op', (isGood) => (isGood ? sleep(1) : spin(() => false))],
+    ['a body that throws', (isGood) => (isGood ? null : waits(fail, 1))],
+    ['a promise of false', async (isGood) => isGood],
+    ['a promise that rejects', async (isGood) => isGood || fail()],
   ]
-  for (const [kind, make] of kinds) {
-    it(`${kind}: the resource is destroyed, and replaced`, () =>
-      virtual(function* () {
-        const factory = new Factory()
-        const pool = new ResourcePool({
-          limit: 1,
-          create: factory.make,
-          destroy: factory.end,
-          validate: make(1),
-        })
-        assert.equal(yield* pool.acquire((thing) => thing.id), 1, 'a new one is not looked at')
-        assert.equal(yield* pool.acquire((thing) => thing.id), 2)
-        assert.equal(yield* pool.acquire((thing) => thing.id), 2)
-        assert.deepEqual([factory.most, factory.alive, pool.size], [1, 1, 1])
-      }))
+  for (const [kind, answer] of kinds) {
+    test(`by ${kind}: a bad resource is destroyed, and replaced; a new one is not looked at`, function* () {
+      const [pool, factory] = ofThings({ validate: ({ id }: Thing) => answer(id !== 1) })
+      assert.deepEqual([yield* idOf(pool), yield* idOf(pool), yield* idOf(pool)], [1, 2, 2])
+      yield* sleep(1)
+      assert.deepEqual([factory.most, factory.alive, pool.size], [1, 1, 1])
+    })
   }
 
-  it('looks at a resource that goes from hand to hand, too, but not at a nested acquire', () =>
-    virtual(function* () {
-      let looks = 0
-      const pool = new ResourcePool({ limit: 1, create: () => 'it', validate: () => void looks++ })
-      const first = holder(pool)
-      yield* sleep(1)
-      const second = spin(() => pool.acquire(() => pool.acquire(() => {})))
-      yield* sleep(1)
-      first.schedule()
-      yield* second
-      assert.equal(looks, 1)
-    }))
+  test('looks at a resource that goes from hand to hand, but not for a nested acquire', function* () {
+    let looks = 0
+    const [pool] = ofThings({ validate: () => void looks++ })
+    const first = yield* holder(pool)
+    const second = spin(() => pool.acquire(() => pool.acquire(() => {})))
+    yield* sleep(1)
+    first.schedule()
+    yield* second
+    assert.equal(looks, 1)
+  })
 
-  it('a stop while it waits destroys the resource, whose state nobody knows, and the slot goes on', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({
-        limit: 1,
-        create: factory.make,
-        destroy: factory.end,
-        validate: () => sleep(10),
-      })
-      yield* pool.fill()
-      const fiber = spin(() => pool.acquire(() => {}))
-      yield* sleep(5)
-      assert.equal(pool.stats().inUse, 1)
-      yield* fiber.stop()
-      assert.equal(yield* pool.acquire((thing) => thing.id), 2)
-      assert.equal(factory.alive, 1)
-    }))
-
-  it('an error raised in the fiber while it waits is not taken for an answer', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 1, create: () => 'it', validate: () => sleep(10) })
+  for (const verb of ['stop', 'kill', 'raise'] as const) {
+    test(`ended by ${verb} while it waits, destroys the resource, and the slot goes on`, function* () {
+      let isOver = false
+      const [pool, factory] = ofThings({ validate: () => waits(() => (isOver = true), 10) })
       yield* pool.fill()
       const fiber = spin({ link: false }, () => pool.acquire(() => 'not reached'))
       yield* sleep(5)
-      const outcome = yield* fiber.raise('a shock')
-      assert.equal(outcome.type === 'error' && (outcome.error as Error).message, 'a shock')
-    }))
+      assert.equal(pool.stats().inUse, 1)
+      assert.equal((yield* fiber[verb]()).type, verb === 'raise' ? 'error' : 'stopped')
+      assert.ok(isOver)
+      assert.deepEqual([yield* idOf(pool), factory.alive], [2, 1])
+    })
+  }
 
-  it('a stop while an invalid one is destroyed leaves the slot to whoever comes next', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({
-        limit: 1,
-        create: factory.make,
-        *destroy(thing) {
-          yield* sleep(20)
-          factory.end(thing)
-        },
-        validate: () => false,
-      })
-      yield* pool.fill()
-      const fiber = spin(() => pool.acquire(() => {}))
-      yield* sleep(10)
-      assert.equal(pool.stats().destroying, 1)
-      const heir = spin(() => pool.acquire((thing) => thing.id))
-      yield* sleep(1)
-      yield* fiber.stop()
-      assert.equal(yield* heir, 2)
-      assert.equal(factory.most, 1)
-    }))
+  test('is not begun by a fiber that is forced to end', function* () {
+    const validate = () => {
+      Fiber.current.kill()
+      return sleep(1)
+    }
+    const [pool] = ofThings({ validate })
+    yield* pool.fill()
+    const fiber = spin(() => pool.acquire(() => {}))
+    assert.equal((yield* fiber.join()).type, 'stopped')
+    assert.equal(yield* idOf(pool), 2)
+  })
+
+  test('discarded meanwhile, the resource is replaced', function* () {
+    const [pool, { things }] = ofThings({ validate: () => sleep(10) })
+    yield* pool.fill()
+    const fiber = yield* wanting(pool)
+    pool.discard(things[0]!)
+    assert.equal(yield* fiber, 2)
+  })
 })
 
 describe('idleTimeout and maxAge', () => {
-  it('P3 an idle resource is destroyed when its time has come; one that is used again is not', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({
-        limit: 2,
-        create: factory.make,
-        destroy: factory.end,
-        idleTimeout: 100,
-      })
-      yield* pool.fill()
+  test('a resource that lies idle for so long is destroyed; the last used goes out first', function* () {
+    const [pool, factory] = ofThings({ limit: 3, idleTimeout: 100 })
+    yield* pool.fill()
+    yield* sleep(60)
+    yield* pool.acquire(() => {})
+    yield* sleep(39)
+    assert.equal(factory.alive, 3)
+    yield* sleep(2)
+    assert.deepEqual([factory.alive, pool.size], [1, 1])
+    yield* sleep(58)
+    assert.equal(factory.alive, 1)
+    yield* sleep(2)
+    assert.deepEqual([factory.alive, pool.size, pool.stats().destroyed], [0, 0, 3])
+    assert.equal(yield* idOf(pool), 4)
+  })
+
+  test('a resource that is too old is destroyed where it lies, or when it comes back, and not handed over', function* () {
+    const [pool] = ofThings({ maxAge: 100 })
+    yield* pool.acquire(() => sleep(60))
+    assert.equal(pool.available, 1)
+    yield* pool.acquire(function* (thing) {
       yield* sleep(60)
-      yield* pool.acquire(() => {})
-      yield* sleep(50)
-      assert.deepEqual([factory.alive, pool.size], [1, 1])
-      yield* sleep(49)
-      assert.equal(factory.alive, 1)
-      yield* sleep(2)
-      assert.deepEqual([factory.alive, pool.size, pool.stats().destroyed], [0, 0, 2])
-      assert.equal(yield* pool.acquire((thing) => thing.id), 3)
-      yield* pool.close()
-    }))
+      assert.equal(thing.state, 'alive', 'it is in use')
+    })
+    assert.equal(yield* idOf(pool), 2)
+    yield* sleep(99)
+    assert.equal(pool.size, 1)
+    yield* sleep(2)
+    assert.equal(pool.size, 0)
+    spin(() => pool.acquire(() => sleep(200)))
+    yield* sleep(1)
+    assert.equal(yield* idOf(pool), 4, 'not handed over either')
+  })
 
-  it('P3 the last used goes out first, so that those who are not needed grow old', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({
-        limit: 5,
-        create: factory.make,
-        destroy: factory.end,
-        idleTimeout: 100,
-      })
-      yield* pool.fill()
-      for (let n = 0; n < 20; n++) {
-        yield* pool.acquire(() => sleep(10))
-      }
-      assert.equal(pool.size, 1)
-      yield* pool.close()
-    }))
+  test('the earlier of both counts, also if the timer is late', function* () {
+    const [pool, factory] = ofThings({ limit: 2, idleTimeout: 20, maxAge: 50 })
+    yield* idOf(pool)
+    runtime().backend.time += 30 // no timer fires meanwhile
+    assert.equal(yield* idOf(pool), 2)
+    for (let n = 0; n < 4; n++) {
+      yield* sleep(10)
+      yield* idOf(pool)
+    }
+    yield* sleep(11)
+    assert.deepEqual([factory.alive, factory.things.length], [0, 2])
+  })
 
-  it('P3 a resource older than maxAge is destroyed when it comes back, or where it lies', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({ limit: 1, create: factory.make, destroy: factory.end, maxAge: 100 })
-      yield* pool.acquire(() => sleep(60))
-      assert.equal(pool.available, 1)
-      yield* pool.acquire(function* (thing) {
-        yield* sleep(60)
-        assert.equal(thing.state, 'alive', 'it is in use')
-      })
-      assert.equal(yield* pool.acquire((thing) => thing.id), 2)
-      yield* sleep(99)
-      assert.equal(pool.size, 1)
-      yield* sleep(2)
-      assert.equal(pool.size, 0)
-      const first = spin(() => pool.acquire(() => sleep(200)))
-      yield* sleep(1)
-      assert.equal(yield* pool.acquire((thing) => thing.id), 4, 'not handed over either')
-      yield* first
-      yield* pool.close()
-    }))
+  test('a resource whose end is nearer than that of others ends in time', function* () {
+    const [pool, factory] = ofThings({ limit: 2, idleTimeout: 100, maxAge: 160 })
+    const old = spin(() => pool.acquire(() => sleep(100)))
+    yield* sleep(90)
+    yield* idOf(pool) // ends at 190
+    yield* old // ends at 160
+    yield* sleep(61)
+    assert.deepEqual([factory.alive, factory.things[0]?.state], [1, 'dead'])
+    yield* pool.close()
+    assert.equal(runtime().weakTimers.size, 0)
+  })
 
-  it('S64 its timer keeps no program alive, is no leak, and is gone when the pool is closed', async () => {
-    const pool = new ResourcePool({ limit: 1, create: () => 'it', idleTimeout: 60_000 })
+  test('the timer keeps no program alive, is no leak, and is gone when the pool is closed', async () => {
+    const [pool] = ofThings({ idleTimeout: 60_000 })
     const before = leaks()
     await run(() => pool.fill())
     assert.deepEqual(leaks(), before)
-    await run(() => pool.close())
-    await virtual(function* () {
-      const kept = new ResourcePool({ limit: 1, create: () => 'it', idleTimeout: 60_000 })
-      yield* kept.fill()
-      assert.equal((Fiber.current as any).runtime.weakTimers.size, 1)
-      yield* kept.close()
-      assert.equal((Fiber.current as any).runtime.weakTimers.size, 0)
+    await run(function* () {
+      assert.equal(runtime().weakTimers.size, 1)
+      yield* pool.close()
+      assert.equal(runtime().weakTimers.size, 0)
     })
   })
 })
 
 describe('acquireTimeout', () => {
-  it('P3 throws TimedOut, which names the pool and tells its statistics', () =>
-    virtual(function* () {
-      const now = clock()
-      const pool = new ResourcePool({ name: 'db', limit: 1, create: () => 'it', acquireTimeout: 100 })
-      holder(pool)
-      yield* sleep(1)
-      const third = spin({ link: false }, () => pool.acquire(() => {}))
-      yield* sleep(10)
-      const error = yield* failure(pool.acquire(() => {}))
-      assert.ok(error instanceof TimedOut)
-      assert.equal(error.code, 'TIMED_OUT')
-      assert.match(
-        error.message,
-        /^main got no resource from the pool db in 100 ms\. It has 1 of 1: 1 in use, 0 idle/,
-      )
-      assert.equal(now(), 111)
-      assert.equal((yield* third.join()).type, 'error')
-      assert.equal(pool.waiting, 0)
-      yield* Fiber.current.shutdownChildren()
-    }))
+  test('ends the wait in line with TimedOut, which tells the state of the pool', function* () {
+    const [pool] = ofThings({ name: 'db', acquireTimeout: 100 })
+    yield* holder(pool)
+    const second = yield* wanting(pool)
+    const error = yield* thrownBy(pool.acquire(() => {}))
+    assert.ok(error instanceof TimedOut)
+    assert.match(
+      error.message,
+      /^main got no resource from the pool db in 100 ms\. It has 1 of 1: 1 in use, 0 idle/,
+    )
+    assert.deepEqual([now(), (yield* second.join()).type, pool.waiting], [102, 'error', 0])
+    assert.equal(runtime().timers.size, 0)
+  })
 
-  it('P3 covers a create that never answers, body or promise, and what is left of it after the line', () =>
-    virtual(function* () {
-      const now = clock()
-      for (const create of [() => sleep(), () => new Promise<never>(() => {})]) {
-        const pool = new ResourcePool<any>({ limit: 1, create, acquireTimeout: 100 })
-        const begin = now()
-        const first = spin({ link: false }, () => pool.acquire(() => {}))
-        yield* sleep(40)
-        const second = spin({ link: false }, () => pool.acquire(() => {}))
-        const one: any = yield* first.join()
-        assert.equal(now() - begin, 100)
-        assert.match(one.error.message, /0 in use, 0 idle, 1 being created/)
-        const two: any = yield* second.join()
-        assert.equal(now() - begin, 140, 'it stood in line for 60 ms, and had 40 left')
-        assert.equal(two.error.code, 'TIMED_OUT')
-        assert.equal(pool.size, 0)
-      }
-    }))
+  for (const [what, create] of [
+    ['a body', () => sleep()],
+    ['a promise', () => new Promise<never>(() => {})],
+  ] as const) {
+    test(`covers a create by ${what} that never answers, with what is left after the line`, function* () {
+      const [pool] = ofThings({ create, acquireTimeout: 100 })
+      const first = yield* wanting(pool)
+      yield* sleep(40)
+      const second = yield* wanting(pool)
+      const one: any = yield* first.join()
+      assert.deepEqual([now(), /0 in use, 0 idle, 1 being created/.test(one.error.message)], [100, true])
+      const two: any = yield* second.join()
+      assert.deepEqual([now(), two.error.code, pool.size], [141, 'TIMED_OUT', 0])
+    })
+  }
 
-  it('does not count when the resource is there', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 1, create: () => 'it', acquireTimeout: 10 })
-      yield* pool.acquire(() => sleep(100))
-      const first = spin(() => pool.acquire(() => sleep(5)))
-      yield* sleep(1)
-      assert.equal(yield* pool.acquire(() => sleep(50)), undefined)
-      yield* first
-    }))
-
-  it('S34 a create that comes to an end all the same loses nothing', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({
-        limit: 1,
-        *create() {
-          try {
-            yield* sleep(1000)
-          } catch {}
-          return factory.make()
-        },
-        acquireTimeout: 10,
-      })
-      assert.equal((yield* failure(pool.acquire(() => {}))).code, 'TIMED_OUT')
-      assert.equal(pool.available, 1)
-      assert.equal(yield* pool.acquire((thing) => thing.id), 1)
-    }))
+  test('does not count for the use of the resource, and a create that ends all the same loses nothing', function* () {
+    const [pool, factory] = ofThings({
+      acquireTimeout: 10,
+      *create() {
+        try {
+          yield* sleep(1000)
+        } catch {}
+        return factory.make()
+      },
+    })
+    assert.equal((yield* thrownBy(pool.acquire(() => {}))).code, 'TIMED_OUT')
+    assert.equal(pool.available, 1)
+    const first = spin(() => pool.acquire(() => sleep(5)))
+    yield* sleep(1)
+    yield* pool.acquire(() => sleep(50))
+    yield* first
+    let checking = 0
+    const [other] = ofThings({ acquireTimeout: 100, validate: () => sleep(checking) })
+    spin(() => other.acquire(() => sleep(60)))
+    yield* sleep(1)
+    yield* idOf(other) // waits for 59 ms
+    checking = 70
+    assert.equal(yield* idOf(other), 1)
+    const gone = yield* holder(pool)
+    yield* (yield* wanting(pool)).stop()
+    assert.equal(runtime().timers.size, 0)
+    gone.schedule()
+  })
 })
 
 describe('fill and close', () => {
-  it('P1 fill creates up to the limit, all at the same time', () =>
-    virtual(function* () {
-      const now = clock()
-      const pool = new ResourcePool({ limit: 3, create: () => sleep(10) })
-      yield* pool.acquire(() => {})
-      yield* pool.fill()
-      assert.deepEqual([pool.size, pool.available, now()], [3, 3, 20])
-      yield* pool.fill()
-      assert.equal(pool.stats().created, 3)
-    }))
+  test('fill creates nothing in a pool that is closed meanwhile', function* () {
+    const [pool, factory] = ofThings({
+      create() {
+        assert.equal(pool.isClosed, false, 'it is closed')
+        return factory.make()
+      },
+    })
+    const filling = spin({ link: false }, () => pool.fill())
+    yield* spin(() => pool.close())
+    yield* filling.join()
+    assert.ok(!/it is closed/.test((filling.outcome as any).error?.message))
+    assert.equal(factory.alive, 0)
+  })
 
-  it('P2 fill throws the first error, keeps what was created, and takes no slot', () =>
-    virtual(function* () {
-      let n = 0
-      const pool = new ResourcePool({
-        limit: 3,
-        *create() {
-          const id = ++n
-          yield* sleep(id * 10)
-          if (id === 2) throw new Error('no')
-          return id
-        },
-      })
-      assert.equal((yield* failure(pool.fill())).message, 'no')
-      assert.deepEqual([pool.size, pool.available, pool.stats().creating], [1, 1, 0])
-    }))
+  test('fill creates up to the limit, all at the same time', function* () {
+    const pool = new ResourcePool({ limit: 3, create: () => sleep(10) })
+    yield* pool.acquire(() => {})
+    yield* pool.fill()
+    assert.deepEqual([pool.size, pool.available, now()], [3, 3, 20])
+    yield* pool.fill()
+    assert.equal(pool.stats().created, 3)
+  })
 
-  it('close refuses those in line and new ones, waits for those in use, and destroys all', () =>
-    virtual(function* () {
-      const now = clock()
-      const factory = new Factory()
-      const pool = new ResourcePool({
-        limit: 2,
-        create: factory.make,
-        *destroy(thing) {
-          yield* sleep(10)
-          factory.end(thing)
-        },
-      })
-      yield* pool.fill()
-      const users = [1, 2].map(() =>
-        spin(() =>
-          pool.acquire(function* () {
-            yield* sleep(50)
-            return yield* pool.acquire(() => 'done')
-          }),
-        ),
-      )
-      yield* sleep(1)
-      const waiter = spin({ link: false }, () => pool.acquire(() => {}))
-      yield* sleep(5)
-      const closing = spin(() => pool.close())
-      yield* sleep(1)
-      assert.equal(pool.isClosed, true)
-      const refused: any = yield* waiter.join()
-      assert.ok(refused.error instanceof PoolClosed)
-      for (const op of [pool.acquire(() => {}), pool.fill(), pool.close()]) {
-        assert.equal((yield* failure(op)).code, 'POOL_CLOSED')
-      }
-      yield* closing
-      assert.equal(now(), 60)
-      assert.deepEqual(yield* Fiber.await(...users), ['done', 'done'])
-      assert.deepEqual([factory.alive, pool.size, pool.waiting], [0, 0, 0])
-    }))
+  test('fill throws the first error, keeps what was created, and takes no slot', function* () {
+    let n = 0
+    const create = function* () {
+      const id = ++n
+      yield* sleep(id * 10)
+      if (id === 2) throw new Error('no')
+      return id
+    }
+    const pool = new ResourcePool({ limit: 3, create })
+    assert.equal((yield* thrownBy(pool.fill())).message, 'no')
+    assert.deepEqual([pool.size, pool.available, pool.stats().creating], [1, 1, 0])
+  })
 
-  it('close of a pool that was never used is over at once; inside acquire it is refused', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 1, create: () => 'it' })
-      yield* pool.close()
-      const other = new ResourcePool({ limit: 1, create: () => 'it' })
-      assert.equal((yield* failure(other.acquire(() => other.close()))).code, 'BAD_STATE')
-      assert.equal(other.isClosed, false)
-    }))
+  test('close refuses the fibers in line and new ones, waits for those inside, and destroys all', function* () {
+    const [pool, factory] = ofThings({
+      limit: 2,
+      acquireTimeout: 1000,
+      *destroy(thing: Thing) {
+        yield* sleep(10)
+        factory.end(thing)
+      },
+    })
+    yield* pool.fill()
+    const users = [1, 2].map(() =>
+      spin(() =>
+        pool.acquire(function* () {
+          yield* sleep(50)
+          return yield* pool.acquire(() => 'done')
+        }),
+      ),
+    )
+    yield* sleep(1)
+    const waiter = yield* wanting(pool)
+    const closing = [1, 2].map(() => spin({ link: false }, () => pool.close()))
+    yield* sleep(1)
+    assert.equal(pool.isClosed, true)
+    assert.equal((waiter.outcome as any).error.code, 'POOL_CLOSED')
+    assert.equal(runtime().timers.size, 2) // of the users, none of the waiter
+    for (const op of [pool.acquire(() => {}), pool.fill(), pool.close()]) {
+      assert.equal((yield* thrownBy(op)).code, 'POOL_CLOSED')
+    }
+    const outcomes = [yield* closing[0]!.join(), yield* closing[1]!.join()].map(({ type }) => type)
+    assert.deepEqual([now(), outcomes.sort()], [60, ['error', 'value']])
+    assert.deepEqual(yield* Fiber.await(...users), ['done', 'done'])
+    assert.deepEqual([factory.alive, pool.size, pool.waiting], [0, 0, 0])
+  })
 
-  it('a close that is stopped goes on without anybody waiting for it', () =>
-    virtual(function* () {
-      const factory = new Factory()
-      const pool = new ResourcePool({ limit: 1, create: factory.make, destroy: factory.end })
-      const user = holder(pool)
-      yield* sleep(1)
-      yield* moveOnAfter(10, () => pool.close())
-      user.schedule()
-      yield* user
-      yield* sleep(1)
-      assert.equal(factory.alive, 0)
-    }))
+  test('close is over at once if the pool was never used, and goes on if its fiber is stopped', function* () {
+    yield* new ResourcePool({ limit: 1, create: () => 'it' }).close()
+    const [pool, factory] = ofThings()
+    spin(() => pool.acquire(() => sleep(20)))
+    yield* sleep(1)
+    yield* moveOnAfter(10, () => pool.close())
+    yield* sleep(50)
+    assert.deepEqual([factory.alive, now()], [0, 61])
+  })
 
-  it('S60 await using closes it, and waits until it is empty', async () => {
-    const factory = new Factory()
+  test('close inside acquire, or inside its own create, is refused: it would wait for itself', function* () {
+    const [pool] = ofThings()
+    const [other] = ofThings({ create: () => other.close() })
+    for (const op of [pool.acquire(() => pool.close()), other.acquire(() => {})]) {
+      const error = yield* thrownBy(op)
+      assert.ok(error instanceof BadState && /cannot close a pool inside acquire\(\)/.test(error.message))
+    }
+    assert.deepEqual([pool.isClosed, other.isClosed, other.size], [false, false, 0])
+  })
+
+  test('await using closes it, and waits until it is empty', async () => {
+    const [pool, factory] = ofThings({
+      limit: 2,
+      destroy: (thing: Thing) => turns(2).then(() => factory.end(thing)),
+    })
     {
-      await using pool = new ResourcePool({ limit: 2, create: factory.make, destroy: factory.end })
-      await run(() => pool.fill())
+      await using used = pool
+      await run(() => used.fill())
       assert.equal(factory.alive, 2)
     }
     assert.equal(factory.alive, 0)
-    const closed = new ResourcePool({ limit: 1, create: () => 'it' })
-    await run(() => closed.close())
-    await closed[Symbol.asyncDispose]()
-    await new ResourcePool({ limit: 1, create: () => 'it' })[Symbol.asyncDispose]()
-  })
-})
-
-describe('what a pool tells', () => {
-  it('P3 stats: what is there, what was made, who waited and how long', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ limit: 2, create: () => sleep(10), destroy: () => sleep(10) })
-      const fibers = [1, 2, 3, 4].map(() => spin(() => pool.acquire(() => sleep(20))))
-      yield* sleep(5)
-      assert.deepEqual(pool.stats(), {
-        limit: 2,
-        size: 2,
-        inUse: 0,
-        idle: 0,
-        creating: 2,
-        destroying: 0,
-        waiting: 2,
-        created: 0,
-        destroyed: 0,
-        waits: { count: 0, mean: 0, max: 0 },
-      })
-      yield* Fiber.await(...fibers)
-      const { created, idle, waits } = pool.stats()
-      assert.deepEqual(
-        { created, idle, waits },
-        { created: 2, idle: 2, waits: { count: 2, mean: 30, max: 30 } },
-      )
-      yield* pool.close()
-      assert.equal(pool.stats().destroyed, 2)
-    }))
-
-  it('a fiber in line says what it waits for', () =>
-    virtual(function* () {
-      const pool = new ResourcePool({ name: 'db', limit: 1, create: () => 'it' })
-      yield* pool.acquire(function* () {
-        const fiber = spin(() => pool.acquire(() => {}))
-        yield* sleep(1)
-        assert.equal(fiber.waitsFor, 'a resource of the pool db')
-        yield* fiber.stop()
-      })
-    }))
-
-  it('refuses wrong options by name, with what is allowed', () => {
-    const create = () => 'it'
-    for (const limit of [0, -1, 1.5, NaN, Infinity, '3', undefined]) {
-      assert.throws(() => new ResourcePool({ limit: limit as never, create }), {
-        code: 'BAD_ARGUMENT',
-        message: /limit that is a whole number above 0/,
-      })
-    }
-    const wrong: [object, RegExp][] = [
-      [{ limit: 1 }, /the create of new ResourcePool/],
-      [{ limit: 1, create: 'x' }, /the create of/],
-      [{ limit: 1, create, destroy: 1 }, /the destroy of/],
-      [{ limit: 1, create, validate: true }, /the validate of/],
-      [{ limit: 1, create: async function* () {} }, /async function/],
-      [{ limit: 1, create, idleTimeout: -1 }, /the idleTimeout of/],
-      [{ limit: 1, create, maxAge: '1s' }, /the maxAge of/],
-      [{ limit: 1, create, acquireTimeout: NaN }, /the acquireTimeout of/],
-      [{ limit: 1, create, name: '' }, /name/],
-      [{ limit: 1, create, max: 3 }, /no option "max"; there are: limit, create, destroy/],
-    ]
-    for (const [options, message] of wrong) {
-      assert.throws(() => new ResourcePool(options as never), { code: 'BAD_ARGUMENT', message })
-    }
-    assert.throws(() => new ResourcePool({ limit: 1 }, (() => {})() as never), { code: 'BAD_ARGUMENT' })
-  })
-
-  it('serves one runtime at a time, and says so', async () => {
-    const pool = new ResourcePool({ limit: 1, create: () => 'it' })
-    await run(() => pool.fill())
-    const error: any = await virtual(() => pool.acquire(() => {})).catch((error) => error)
-    assert.equal(error.code, 'BAD_STATE')
-    assert.match(error.message, /another runtime/)
-    assert.equal(suppressedErrors(error).length, 0)
+    await pool[Symbol.asyncDispose]()
+    await ofThings()[0][Symbol.asyncDispose]()
   })
 })

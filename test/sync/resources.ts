@@ -25,7 +25,7 @@ export class Factory {
     thing.state = 'dead'
     this.alive--
   }
-  /** Around the use of one: nobody else may have it. */
+  /** Around the use of one: no other fiber may have it. */
   begin(thing: Thing): void {
     assert.equal(thing.state, 'alive', 'a dead resource was handed out')
     assert.equal(++thing.users, 1, 'two fibers have the same resource')

@@ -1,199 +1,168 @@
-import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { every, moveOnAfter, sleep, snooze, spin, spinLoop, throttledLoop } from 'polyphony'
-import { virtual } from 'polyphony/testing'
-import { clock } from './clock.js'
+// Loops that wait between rounds, on a grid that does not drift.
 
-/** The times at which `loop` ran its body, which takes `bodyMs`, in `forMs` milliseconds. */
-function* ticks(
-  forMs: number,
-  bodyMs: number,
-  loop: (body: () => Generator<any, void, any>) => any,
-): Generator<any, number[], any> {
-  const now = clock()
+import {
+  assert,
+  describe,
+  every,
+  type Fiber,
+  moveOnAfter,
+  now,
+  type Op,
+  type Pace,
+  type Routine,
+  sleep,
+  snooze,
+  spin,
+  spinLoop,
+  Throttler,
+  test,
+  throttledLoop,
+  thrownBy,
+  waits,
+} from '../prelude.js'
+
+type Loop = (body: () => any) => Op<unknown>
+
+const loops: Record<string, (ms: number) => Loop> = {
+  every: (ms) => (body) => every(ms, body),
+  throttledLoop: (ms) => (body) => throttledLoop({ interval: ms }, body),
+  'throttledLoop with a throttler': (ms) => (body) => throttledLoop(new Throttler({ interval: ms }), body),
+  spinLoop: (ms) => (body) => spinLoop(body, { interval: ms }),
+}
+
+/** The times at which a loop ran its body, whose rounds take so long, the last one again and again. */
+function* ticks(loop: Loop, rounds: number[], count: number): Routine<number[]> {
+  const begin = now()
   const seen: number[] = []
-  yield* moveOnAfter(forMs, () =>
-    loop(function* () {
-      seen.push(now())
-      if (bodyMs > 0) yield* sleep(bodyMs)
-    }),
-  )
+  yield* loop(function* () {
+    seen.push(now() - begin)
+    yield* sleep(rounds[Math.min(seen.length, rounds.length) - 1] as number)
+    return seen.length < count
+  })
   return seen
 }
 
-describe('every', () => {
-  it('ticks on a grid that does not drift: 10, 20, ... 100', () =>
-    virtual(function* () {
-      const seen = yield* ticks(105, 3, (body) => every(10, body))
-      assert.deepEqual(seen, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100])
-    }))
+describe('loops', () => {
+  for (const [name, make] of Object.entries(loops)) {
+    const first = name === 'every' ? 10 : 0
 
-  it('a body slower than the period skips ticks and makes no burst: 20, 50, 80, 110', () =>
-    virtual(function* () {
-      const seen = yield* ticks(115, 30, (body) => every(20, body))
-      assert.deepEqual(seen, [20, 50, 80, 110])
-    }))
-
-  it('after one slow round it is back on a steady pace, without catching up', () =>
-    virtual(function* () {
-      const now = clock()
-      const seen: number[] = []
-      yield* every(10, function* () {
-        seen.push(now())
-        if (seen.length === 2) yield* sleep(35)
-        return seen.length < 6
-      })
-      assert.deepEqual(seen.slice(0, 2), [10, 20])
-      const gaps = seen.slice(1).map((time, i) => time - (seen[i] as number))
-      assert.ok(
-        gaps.slice(2).every((gap) => gap === 10),
-        `ticks at ${seen}`,
+    test(`${name}: the grid does not drift, and false ends it`, function* () {
+      const times = yield* ticks(make(10), [0, 3, 7], 5)
+      assert.deepEqual(
+        times,
+        [0, 10, 20, 30, 40].map((ms) => first + ms),
       )
-    }))
+    })
 
-  it('ends when its body returns false', () =>
-    virtual(function* () {
-      let rounds = 0
-      yield* every(10, () => ++rounds < 3)
-      assert.equal(rounds, 3)
-    }))
+    test(`${name}: a body slower than the interval skips rounds and makes no burst`, function* () {
+      assert.deepEqual(
+        yield* ticks(make(10), [0, 35, 15, 1], 6),
+        [0, 10, 45, 60, 70, 80].map((ms) => first + ms),
+      )
+    })
 
-  it('takes a plain function, and gives back nothing', () =>
-    virtual(function* () {
-      assert.equal(yield* every(10, () => false), undefined)
-    }))
-
-  it('an error of the body ends it', () =>
-    virtual(function* () {
-      const failing = () => {
-        throw new Error('no more')
+    test(`${name}: gives nothing; an error of the body, or a stop, ends it`, function* () {
+      assert.equal(yield* make(10)(() => false), undefined)
+      const error = new Error('no more')
+      const fail = () => {
+        throw error
       }
-      let caught: unknown
-      try {
-        yield* every(10, failing)
-      } catch (error) {
-        caught = error
-      }
-      assert.equal((caught as Error).message, 'no more')
-    }))
+      assert.equal(yield* thrownBy(make(10)(fail)), error)
+      const before = now()
+      yield* moveOnAfter(25, () => ticks(make(10), [0], 100))
+      assert.equal(now() - before, 25)
+    })
 
-  it('S17 is refused while unwinding: waiting for the next tick is never cleanup', () =>
-    virtual(function* () {
-      const log: string[] = []
-      const fiber = spin(function* () {
+    test(`${name}: the next round is never cleanup, also if it is due`, function* () {
+      const fiber: Fiber = spin(function* () {
         try {
           yield* sleep()
         } finally {
-          log.push('cleanup')
-          yield* every(10, () => {
-            log.push('tick')
-          })
-          log.push('not reached')
+          yield* make(10)(() => assert.fail('a round in cleanup'))
         }
       })
       yield* sleep(1)
       yield* fiber.stop()
-      assert.deepEqual(log, ['cleanup'])
-    }))
+      assert.ok(now() < 10)
+    })
+  }
 
-  it('refuses a period of 0', () =>
-    virtual(function* () {
-      assert.throws(() => every(0, () => {}), { code: 'BAD_ARGUMENT' })
-      assert.throws(() => every(-1, () => {}), { code: 'BAD_ARGUMENT' })
-      assert.throws(() => every(1, undefined as never), { code: 'BAD_ARGUMENT' })
-      yield* snooze()
-    }))
-})
+  test('without an interval, or with a throttler whose turn is not due, are never cleanup either', function* () {
+    const throttler = new Throttler({ interval: 10 })
+    throttler.tryWait()
+    for (const pace of [{ interval: 0 }, throttler]) {
+      const fiber = spin(() => waits(() => throttledLoop(pace, () => assert.fail('a round in cleanup'))))
+      yield* sleep(1)
+      assert.equal((yield* fiber.stop()).type, 'stopped')
+    }
+  })
 
-describe('throttledLoop', () => {
-  it('begins at once, then keeps its rate', () =>
-    virtual(function* () {
-      const seen = yield* ticks(45, 0, (body) => throttledLoop(100, body))
-      assert.deepEqual(seen, [0, 10, 20, 30, 40])
-    }))
-
-  it('takes a rate, or an interval, and a count', () =>
-    virtual(function* () {
-      assert.deepEqual(
-        yield* ticks(1000, 0, (body) => throttledLoop({ rate: 10, count: 3 }, body)),
-        [0, 100, 200],
-      )
-      assert.deepEqual(
-        yield* ticks(1000, 5, (body) => throttledLoop({ interval: 20, count: 2 }, body)),
-        [0, 20],
-      )
-    }))
-
-  it('runs 50 rounds in half a second at 100 a second', () =>
-    virtual(function* () {
-      const seen = yield* ticks(499, 0, (body) => throttledLoop(100, body))
-      assert.equal(seen.length, 50)
-    }))
-
-  it('ends when its body returns false', () =>
-    virtual(function* () {
-      let rounds = 0
-      yield* throttledLoop(1000, () => ++rounds < 3)
-      assert.equal(rounds, 3)
-    }))
-
-  it('refuses a pace that says nothing, too much, or nonsense', () =>
-    virtual(function* () {
-      const nothing = () => {}
-      for (const wrong of [
-        {},
-        { rate: 1, interval: 1 },
-        { rate: 0 },
-        { rate: -1 },
-        { count: 1 },
-        { speed: 1 },
-        0,
-      ]) {
-        assert.throws(
-          () => throttledLoop(wrong as never, nothing),
-          { code: 'BAD_ARGUMENT' },
-          JSON.stringify(wrong),
-        )
-      }
-      yield* snooze()
-    }))
-})
-
-describe('spinLoop', () => {
-  it('is a child that repeats its body until that returns false', () =>
-    virtual(function* () {
-      let rounds = 0
-      const fiber = spinLoop(() => ++rounds < 5)
-      assert.equal(yield* fiber, undefined)
-      assert.equal(rounds, 5)
-    }))
-
-  it('without a pace lets others run, even if its body never waits', () =>
-    virtual(function* () {
-      const fiber = spinLoop(() => {}, { name: 'busy' })
-      yield* snooze()
-      assert.equal(fiber.name, 'busy')
-      assert.equal(fiber.state !== 'dead', true)
-      yield* fiber.stop()
-    }))
-
-  it('keeps a rate or an interval', () =>
-    virtual(function* () {
-      const now = clock()
+  const paces: [number | Pace, number[]][] = [
+    [100, [0, 10, 20]],
+    [{ rate: 10, count: 2 }, [0, 100]],
+    [{ interval: 20, count: 2 }, [0, 20]],
+    [{ rate: 100, burst: 2, count: 4 }, [0, 0, 10, 20]],
+    [{ interval: 0, count: 3 }, [0, 0, 0]],
+    [{ rate: 1, count: 0 }, []],
+  ]
+  for (const [pace, times] of paces) {
+    test(`a pace of ${JSON.stringify(pace)} runs at ${times.join(', ') || 'no time'}`, function* () {
       const seen: number[] = []
-      yield* spinLoop(() => void seen.push(now()), { rate: 100, count: 3 })
-      yield* spinLoop(() => void seen.push(now()), { interval: 50, count: 2 })
-      assert.deepEqual(seen.slice(0, 3), [0, 10, 20])
-      assert.equal((seen[4] as number) - (seen[3] as number), 50)
-    }))
+      const body = () => seen.push(now()) < 3 || typeof pace === 'object'
+      yield* throttledLoop(pace, body)
+      if (typeof pace === 'object') {
+        const begin = now()
+        yield* spinLoop(() => void seen.push(now() - begin), pace)
+        assert.deepEqual(seen.splice(times.length), times)
+      }
+      assert.deepEqual(seen, times)
+    })
+  }
 
-  it('is stopped like any other fiber', () =>
-    virtual(function* () {
-      let rounds = 0
-      const fiber = spinLoop(() => void rounds++, { interval: 10 })
-      yield* sleep(25)
-      yield* fiber.stop()
-      yield* sleep(100)
-      assert.equal(rounds, 3)
-    }))
+  test('without a pace, or while rounds are due, other fibers run between them', function* () {
+    for (const pace of [{}, { interval: 0 }, { rate: 100, burst: 90 }]) {
+      let turns = 0
+      const other = spin(function* () {
+        for (;;) {
+          turns++
+          yield* snooze()
+        }
+      })
+      yield* spinLoop(() => {}, { ...pace, count: 80 })
+      assert.ok(turns > 5, `${turns} turns with ${JSON.stringify(pace)}`)
+      yield* other.stop()
+    }
+  })
+
+  test('share the turns of a throttler', function* () {
+    const throttler = new Throttler({ interval: 10 })
+    const seen: string[] = []
+    const loop = (name: string) => throttledLoop(throttler, () => seen.push(`${name} at ${now()}`) < 6)
+    const one = spin(loop, 'one')
+    yield* sleep(5)
+    const two = spin(loop, 'two')
+    yield* sleep(1)
+    assert.deepEqual([one.waitsFor, two.waitsFor], Array(2).fill('the next round, once in 10 ms'))
+    yield* one
+    yield* two
+    assert.deepEqual(seen.slice(0, 4), ['one at 0', 'one at 10', 'two at 20', 'one at 30'])
+  })
+
+  test('spinLoop is a child with the name of its body, or a given one, that is stopped like any', function* () {
+    let rounds = 0
+    function tick() {
+      rounds++
+    }
+    const fibers = [
+      spinLoop(tick, { interval: 10 }),
+      spinLoop(() => {}),
+      spinLoop(() => {}, { name: 'busy' }),
+    ]
+    assert.deepEqual([fibers[0]?.name, fibers[2]?.name], ['tick', 'busy'])
+    yield* fibers[1]!.stop()
+    yield* fibers[2]!.stop()
+    yield* sleep(25)
+    yield* fibers[0]!.stop()
+    assert.equal(rounds, 3)
+  })
 })

@@ -1,0 +1,275 @@
+// Wrong input, ops that are not waited for with yield*, and a yield* that was forgotten.
+
+import {
+  assert,
+  BadYield,
+  type Call,
+  Condition,
+  call,
+  describe,
+  Event,
+  every,
+  Fiber,
+  Mutex,
+  type Op,
+  Queue,
+  ResourcePool,
+  type Routine,
+  receive,
+  receiveLoop,
+  Semaphore,
+  sleep,
+  spin,
+  Throttler,
+  tap,
+  test,
+  tryReceive,
+} from '../prelude.js'
+import { forgotten } from '../shared/debug.js'
+import { anOp } from '../shared/op.js'
+import { NO_BODIES, needFiber, refuses } from '../shared/refuses.js'
+
+const create = () => 'it'
+const newPool = (options = {}): ResourcePool<string> => new ResourcePool({ limit: 1, create, ...options })
+const WRONG_LIMITS = [0, -1, 1.5, Number.NaN, '2', null, -Infinity]
+
+describe('refused at the call', () => {
+  refuses([
+    ['synchronize()', (body) => new Mutex().synchronize(body), NO_BODIES, /synchronize\(\)|function/],
+    ['semaphore.acquire()', (body) => new Semaphore(1).acquire(body), NO_BODIES, /acquire\(\)|function/],
+    ['pool.acquire()', (body) => newPool().acquire(body), NO_BODIES, /acquire\(\)|function/],
+    ['receiveLoop()', (body) => receiveLoop(body), NO_BODIES, /receiveLoop\(\)|function/],
+    ['Mutex', (options) => new Mutex(options), [{ nome: 'x' }], /no option "nome"; there are: name/],
+    ['Mutex', (options) => new Mutex(options), [{ name: 42 }, { name: '' }, 'name'], /new Mutex\(\)/],
+    ['Semaphore', (limit) => new Semaphore(limit), WRONG_LIMITS, /the limit of a semaphore needs a whole/],
+    ['Semaphore', (options) => new Semaphore(1, options), [{ nome: 'x' }, { name: '' }], /new Semaphore/],
+    [
+      'semaphore.limit',
+      (limit) => Object.assign(new Semaphore(1), { limit }),
+      [...WRONG_LIMITS, undefined],
+      /the limit of semaphore needs a whole number from 1 up, or Infinity, got/,
+    ],
+    ['Condition', (mutex) => new Condition(mutex), [null, {}, 'mutex'], /needs a Mutex, or nothing/],
+    ['Event', (options) => new Event(options), [{ latched: true }], /no option "latched"; .* latch/],
+    ['Event', (options) => new Event(options), [{ latch: 1 }], /latch of new Event\(\) is true or false/],
+    ['Queue', (options) => new Queue(options), [{ limit: 1 }], /there are: capacity, name/],
+    ['Queue', (options) => new Queue(options), [5, { name: '' }], /new Queue\(\)/],
+    ['Queue', (capacity) => new Queue({ capacity }), WRONG_LIMITS, /the capacity of a queue is a whole/],
+    [
+      'queue.capacity',
+      (capacity) => Object.assign(new Queue(), { capacity }),
+      [...WRONG_LIMITS, undefined],
+      /the capacity of a queue is a whole number from 1 up, or Infinity, got/,
+    ],
+    ['ResourcePool', (limit) => newPool({ limit }), [...WRONG_LIMITS, Infinity], /a limit that is a whole/],
+    ['ResourcePool', newPool, [{ max: 3 }], /no option "max"; there are: limit, create, destroy/],
+    ['ResourcePool', newPool, [{ name: '' }], /name/],
+    ['create', (create) => newPool({ create }), [undefined, 'x', async function* () {}], /the create of new/],
+    ['create', (create) => new ResourcePool({ limit: 1 }, create), [undefined, 5], /the create of new/],
+    [
+      'ResourcePool',
+      (second) => new ResourcePool({ limit: 1, create } as any, second),
+      [() => 'two'],
+      /two functions that create/,
+    ],
+    ['destroy', (destroy) => newPool({ destroy }), [1, null], /the destroy of new/],
+    ['validate', (validate) => newPool({ validate }), [true, null], /the validate of new/],
+    ...['idleTimeout', 'maxAge', 'acquireTimeout'].map(
+      (key) =>
+        [
+          key,
+          (ms: any) => newPool({ [key]: ms }),
+          [-1, '1s', Number.NaN, null],
+          RegExp(`the ${key} of`),
+        ] as any,
+    ),
+    ['call()', (fiber) => call(fiber, 1), ['fiber', null], /call\(\) needs a fiber to ask, got/],
+  ])
+})
+
+describe('refused at the call, in a fiber', () => {
+  test('call() refuses wrong options', function* () {
+    assert.throws(() => call(Fiber.current, 1, { timeOut: 3 } as any), { code: 'BAD_ARGUMENT' })
+    assert.throws(() => call(Fiber.current, 1, { timeout: -3 }), /the timeout of call\(\)/)
+  })
+
+  test('cap() refuses what is no whole number above 0', function* () {
+    for (const wrong of [...WRONG_LIMITS, undefined]) {
+      assert.throws(() => Fiber.current.mailbox.cap(wrong as number), /whole number above 0/)
+    }
+  })
+
+  test('receive() and tryReceive() refuse what is no predicate', function* () {
+    for (const wrong of ['even', 3, null, function* () {}, async () => true]) {
+      assert.throws(() => receive(wrong as any), { code: 'BAD_ARGUMENT' })
+      assert.throws(() => tryReceive(wrong as any), { code: 'BAD_ARGUMENT' })
+    }
+  })
+})
+
+describe('outside any fiber', () => {
+  const mutex = new Mutex()
+  const semaphore = new Semaphore(1)
+  const pool = newPool({ name: 'db' })
+  needFiber([
+    [() => [...mutex.lock()], /^mutex\.lock\(\) was used outside/],
+    [() => mutex.tryLock(), /^mutex\.tryLock\(\) was used outside/],
+    [() => [...mutex.synchronize(() => 1)], /^mutex\.synchronize\(\) was used outside/],
+    [() => [...semaphore.acquire(() => 1)], /^semaphore\.acquire\(\) was used outside/],
+    [() => [...pool.acquire(() => 1)], /^acquire\(\) of the pool db was used outside/],
+    [() => [...pool.close()], /^close\(\) of the pool db was used outside/],
+    [() => [...pool.fill()], /^fill\(\) of the pool db was used outside/],
+    [() => tryReceive(), /^tryReceive\(\) was used outside/],
+  ])
+
+  test('nothing is taken, and what is not out cannot be given back', () => {
+    assert.deepEqual([mutex.isLocked, mutex.isHeld, semaphore.inUse, pool.isClosed], [false, false, 0, false])
+    assert.throws(() => mutex.unlock(), /code outside any fiber cannot unlock mutex/)
+    assert.throws(() => semaphore.release(), /code outside any fiber cannot release semaphore/)
+  })
+})
+
+describe('iterated by hand', () => {
+  const ready: [
+    string,
+    () => { offer?(): void; op(): Op<unknown>; giveBack?(): void; isThere(): boolean },
+  ][] = [
+    [
+      'mutex.lock()',
+      () => {
+        const mutex = new Mutex()
+        return { op: () => mutex.lock(), giveBack: () => mutex.unlock(), isThere: () => !mutex.isLocked }
+      },
+    ],
+    [
+      'semaphore.acquire()',
+      () => {
+        const semaphore = new Semaphore(1)
+        const isThere = () => semaphore.available === 1
+        return { op: () => semaphore.acquire(), giveBack: () => semaphore.release(), isThere }
+      },
+    ],
+    [
+      'pool.acquire()',
+      () => {
+        const pool = newPool()
+        return {
+          op: () => pool.acquire(() => {}),
+          isThere: () => pool.stats().inUse + pool.stats().creating === 0,
+        }
+      },
+    ],
+    [
+      'queue.shift()',
+      () => {
+        const queue = new Queue<string>()
+        return {
+          offer: () => queue.size === 0 && queue.tryPush('item'),
+          op: () => queue.shift(),
+          giveBack: () => queue.tryPush('item'),
+          isThere: () => queue.size === 1,
+        }
+      },
+    ],
+    [
+      'event.await()',
+      () => {
+        const event = new Event()
+        return {
+          offer: () => event.signal(),
+          op: () => event.await(),
+          giveBack: () => event.signal(),
+          isThere: () => event.isSignaled,
+        }
+      },
+    ],
+  ]
+  for (const [name, make] of ready) {
+    test(`${name} takes what is there, or is refused and takes nothing`, function* () {
+      const { offer, op, giveBack, isThere } = make()
+      let [refused, late] = [0, 0]
+      const untap = tap((event) => event === 'late' && late++)
+      for (let n = 0; n < 200; n++) {
+        offer?.()
+        try {
+          const [_] = op() as any
+          giveBack?.()
+        } catch (error) {
+          assert.ok(error instanceof BadYield)
+          refused++ // S50: the budget was spent when it had its answer
+        }
+        assert.ok(isThere(), 'it was lost')
+      }
+      untap()
+      assert.ok(refused > 0 && refused < 200)
+      assert.equal(late, name === 'pool.acquire()' ? 0 : refused) // its resource is not for others to see
+    })
+  }
+})
+
+describe('one op', () => {
+  const condition = new Condition()
+  const answering = function* (): Routine<void> {
+    yield* receiveLoop(function* (question: Call) {
+      yield* sleep(9)
+      question.reply(1)
+    })
+  }
+  anOp('synchronize()', () => new Mutex().synchronize(() => sleep(10)))
+  anOp('semaphore.acquire()', () => new Semaphore(2).acquire(() => sleep(10)))
+  anOp('pool.acquire()', () => newPool({ limit: 2 }).acquire(() => sleep(10)))
+  anOp('call()', () => call(spin(answering), 'question'))
+  anOp('condition.wait()', () => {
+    spin(() => every(16, () => condition.signal()))
+    return condition.wait()
+  })
+})
+
+describe('a forgotten yield*, in debug mode', () => {
+  const waits: [string, () => Op<unknown>][] = [
+    ['mutex.lock()', () => new Mutex().lock()],
+    ['mutex.synchronize()', () => new Mutex().synchronize(() => 1)],
+    ['semaphore.acquire()', () => new Semaphore(1).acquire()],
+    ['semaphore.acquire()', () => new Semaphore(1).acquire(() => 1)],
+    ['queue.push()', () => new Queue().push(1)],
+    ['queue.shift()', () => new Queue().shift()],
+    ['the next item of queue', () => new Queue().iterate().next()],
+    ['condition.wait()', () => new Condition().wait()],
+    ['event.await()', () => new Event().await()],
+    ['receive()', () => receive()],
+    ['acquire() of a pool', () => newPool().acquire(() => 1)],
+    ['fill() of a pool', () => newPool().fill()],
+    ['close() of a pool', () => newPool().close()],
+    ['a throttler, once in 10 ms', () => new Throttler(100).wait()],
+    ['process()', () => new Throttler(100).process(() => 1)],
+  ]
+  test('is found, also where one op serves all waits', async () => {
+    for (const [what, make] of waits) assert.deepEqual(await forgotten(() => void make()), [what])
+  })
+
+  test('is not seen in what is waited for, nor in the making of a lock', async () => {
+    const found = await forgotten(function* () {
+      const [mutex, semaphore, queue, event] = [new Mutex(), new Semaphore(1), new Queue(), new Event()]
+      const condition = new Condition(mutex)
+      spin(function* () {
+        yield* sleep(1)
+        yield* mutex.synchronize(() => condition.signal())
+        event.signal()
+      })
+      yield* mutex.synchronize(() => condition.wait())
+      yield* semaphore.acquire(() => semaphore.available)
+      yield* semaphore.acquire()
+      yield* queue.push(1)
+      yield* queue.shift()
+      yield* event.await()
+      const pool = newPool({ destroy: () => {} })
+      yield* pool.fill()
+      yield* pool.acquire(() => pool.acquire((n) => n))
+      yield* pool.close()
+      const throttler = new Throttler(100)
+      yield* throttler.wait()
+      yield* throttler.process(() => 1)
+    })
+    assert.deepEqual(found, [])
+  })
+})
