@@ -48,9 +48,9 @@ export class Intake {
     return this.count
   }
 
+  /** A chunk that is not empty. */
   push(chunk: Buffer): void {
     const { length } = chunk
-    if (length === 0) return
     const { chunks } = this
     chunks.push(chunk)
     this.count += length

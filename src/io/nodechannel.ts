@@ -1,8 +1,7 @@
 // Streams of Node as a channel: standard input and output, TLS sockets, the pipes of a process, whatever `fromNode` is
 // given. Nothing is read that nobody waits for, and a stream that nobody waits for does not hold the process.
 //
-// One stream of Node in one or both directions, or one for each. An error of either breaks the channel; it is closed when
-// all of them are.
+// A channel has one stream of Node, in one or both directions.
 
 import { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
@@ -35,8 +34,8 @@ export class NodeChannel extends BaseChannel {
   private readable: Readable | null = null
   private writable: Writable | null = null
   private flow = UNOPENED
-  /** Of the streams that are open, so many are not closed. */
-  private open = 0
+  /** The stream is there, and not closed. */
+  private isOpen = false
 
   constructor(
     readonly name: string,
@@ -168,21 +167,14 @@ export class NodeChannel extends BaseChannel {
 
   /** The listeners stay: an error while nobody waits must not end the process, the next wait will tell it. */
   private watch(stream: Readable | Writable): void {
-    stream.on('error', (error) => this.broken(stream, error))
+    stream.on('error', (error) => this.receiver.failed(error))
     if (stream.closed) return // what it is, the first who uses it is told
-    this.open++
+    this.isOpen = true
     stream.on('close', () => {
-      const isWhole = hasEnded(stream)
-      if (--this.open === 0) {
-        if (isWhole && this.readable === null) this.receiver.ended() // there was nothing to read
-        this.receiver.closed()
-      } else if (!isWhole) this.broken(stream, new StreamClosed('it was closed before its end'))
+      this.isOpen = false
+      if (hasEnded(stream) && this.readable === null) this.receiver.ended() // there was nothing to read
+      this.receiver.closed()
     })
-  }
-
-  private broken(stream: Readable | Writable, error: unknown): void {
-    this.receiver.failed(error)
-    for (const other of [this.readable, this.writable]) if (other !== stream) other?.destroy()
   }
 
   close(): void {
@@ -201,7 +193,7 @@ export class NodeChannel extends BaseChannel {
     const { readable, writable } = this
     readable?.destroy()
     writable?.destroy()
-    if (this.open === 0 || this.isSilent) this.receiver.closed()
+    if (!this.isOpen || this.isSilent) this.receiver.closed()
   }
 
   /** Some streams never tell that they are closed. */

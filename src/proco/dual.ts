@@ -36,7 +36,6 @@ export abstract class Dual<T> extends BaseOp<T> implements Awaitable<T> {
   /** What is handed out: in a fiber the op, in async code the promise. */
   offer(): Awaitable<T> {
     if (baton.fiber !== null) return this
-    if (debugging) opEntered(this)
     const promise = this.begin() as Awaitable<T>
     promise[Symbol.iterator] = wait
     return promise
