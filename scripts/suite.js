@@ -12,6 +12,7 @@ import { join } from 'node:path'
 const LONG = [
   'documents/',
   'explore/',
+  'io/foreign',
   'programs/',
   'random/',
   'tools/',

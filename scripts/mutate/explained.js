@@ -11,26 +11,19 @@ const EXPLAINED = [
       /core\/tree\.js bodyEnded without fiber\.abandonInside\(\);$/, // of its cleanups: their own region has done it
       /core\/tree\.js foldError never cleaning != null$/, // their children hang on scopes, which keep the errors
       /core\/tree\.js foldError without cleaning\.errors\.push\(error\);$/,
-    
     ],
   },
   {
     why: 'One of the two calls is enough, unless the restart is asked for between them.',
-    keys: [
-/core\/tree\.js die without forgetRestart\(fiber\);( #2)?$/,
-    ],
+    keys: [/core\/tree\.js die without forgetRestart\(fiber\);( #2)?$/],
   },
   {
     why: 'An observer that has left or was told is written anew when it is used again.',
-    keys: [
-/core\/tree\.js (unobserve|tellObservers) without observer\.before = null;$/,
-    ],
+    keys: [/core\/tree\.js (unobserve|tellObservers) without observer\.before = null;$/],
   },
   {
     why: 'Only speed: the timer is set again for the same time.',
-    keys: [
-/core\/stop\.js Deadline\.stopWaiting never this\.leaveAt === Infinity$/,
-    ],
+    keys: [/core\/stop\.js Deadline\.stopWaiting never this\.leaveAt === Infinity$/],
   },
   {
     why: 'It only lets go of an object a little earlier: nothing reads the field before it is set again.',
@@ -39,7 +32,6 @@ const EXPLAINED = [
       /ManyOp\.leave without watch\.watcher = null;/,
       /forget without fiber\.value = undefined;/,
       /reincarnate without fiber\.value = undefined;/,
-    
     ],
   },
   {
@@ -48,13 +40,12 @@ const EXPLAINED = [
       /deliver never op === RECEIVE && cold === null/,
       /suppress never Array\.isArray\(before\) && !Object\.isFrozen\(before\)/,
       /reincarnate without fiber\.budget = fiber\.runtime\.freshBudget;/,
-    
+
       /Block\.open never !this\.native$/,
       /Block\.advance never this\.native$/,
       /start never isPlainGenerator\(returned, body\)/,
       /Runtime\.turn never fiber\.cold === null/,
       /tap without tapped = listeners\.size > 0;/,
-    
     ],
   },
   {
@@ -64,14 +55,11 @@ const EXPLAINED = [
       /Watch\.ended without this\.watcher = null;/,
       /carries never typeof thrown !== 'object' \|\| thrown === null/,
       /suppress never \(typeof first !== 'object' && typeof first !== 'function'\) \|\| first === null/,
-    
     ],
   },
   {
     why: 'It gives every op the same shape; undefined would be as good.',
-    keys: [
-/op\.js {2}without BaseOp\.prototype\.idle = false;/,
-    ],
+    keys: [/op\.js {2}without BaseOp\.prototype\.idle = false;/],
   },
   {
     why: 'It only lets go of an object a little earlier, or clears a field that is not read before it is set again.',
@@ -80,14 +68,11 @@ const EXPLAINED = [
       /Block\.abandon without this\.inner = null;/,
       /Block\.open without this\.stopSignal = null;/,
       /startCleanups without fiber\.value = undefined;/,
-    
     ],
   },
   {
     why: 'Cleanups set their deadline as they begin, so it makes no difference that their first op looks for one.',
-    keys: [
-/startCleanups without fiber\.budget = 0;/,
-    ],
+    keys: [/startCleanups without fiber\.budget = 0;/],
   },
   {
     why: 'Belt and braces: what it looks for was looked for just before, or cannot be any more.',
@@ -96,7 +81,6 @@ const EXPLAINED = [
       /Scope\.begin without this\.gone = null;/,
       /Runtime\.turn without this\.awake = true;/,
       /wake never fiber\._phase !== LIVE/,
-    
     ],
   },
   {
@@ -106,20 +90,194 @@ const EXPLAINED = [
       /Events\.stopListening without this\.unsubscribe = null;/,
       /Until\.end without this\.reaction = null;/,
       /Reaction\.tell without this\.first = this\.others = this\.left = null;/,
-    
     ],
   },
   {
     why: 'A world that waits for the outside would look for the answer every few turns, not sleep until it is woken: speed.',
-    keys: [
-/live without backend\.onTimer = /, /live never backend\.onTimer !== null/,
-    ],
+    keys: [/live without backend\.onTimer = /, /live never backend\.onTimer !== null/],
   },
   {
     why: 'One round of mixing is enough to shuffle fibers; which order belongs to which seed is no promise.',
+    keys: [/random without mixed = Math\.imul/],
+  },
+  {
+    why: 'a field is cleared so that memory is freed early; the object is not read before the field is set again',
     keys: [
-/random without mixed = Math\.imul/,
+      /ForEach\.judge without this\.members\.delete\(member\);/,
+      /Event\.reset without this\.value = undefined;/,
+      /Hold\.(leave|abandon) without this\.(inner|outer) = null;/,
+      /Lease\.letGo without this\.slot = undefined;/,
+      /Stock\.buried without slot\.resource = undefined;/,
+      /Mutex\.passOn without this\.depth = 0;/,
     ],
+  },
+  {
+    why: 'a short cut: the general way that is taken instead gives the same result, more slowly',
+    keys: [
+      /Contest\.work never this\.missing === 0/,
+      /ForEach\.put never value === undefined/,
+      /Team\.discardLater never this\.discard === undefined/,
+      /Hold\.start never isPlainGenerator\(returned, body\)/,
+      /Hold\.run without this\.native = native;/,
+      /Hold\.advance never this\.native/,
+      /burial never typeof returned !== 'object' \|\| returned === null/,
+      /approves never typeof answer !== 'object' \|\| answer === null/,
+    ],
+  },
+  {
+    why: 'an op that was given to a combinator knows by itself whether it was waited for',
+    keys: [/Contest\.began without this\.started\.add\(item\);/, /attempt without contest\.began\(item\);/],
+  },
+  {
+    why: 'an error that is thrown is never kept beside itself',
+    keys: [/ForEach\.tell without member\.isTold = true;/],
+  },
+  {
+    why: 'the state is set again before it is read: by the first passage of a runtime, by attach, by a signal, by a set that has it',
+    keys: [
+      /Throttler\.serveRuntime without this\.late = 0;/,
+      /Lease\.enter without this\.comer = null; #2/,
+      /Wait\.enter without this\.isSingle = false;/,
+      /Mutex\.watch never this\.watched !== null/,
+    ],
+  },
+  {
+    why: 'cannot happen: only a fiber whose slot has no check is ready, workers end together, an ended source hires no worker',
+    keys: [
+      /Upkeep\.isGood never check === undefined/,
+      /Turn\.abort without this\.line\.leave\(fiber\);/,
+      /ForEach\.end without this\.free--;/,
+      /Event\.putBack never this\.signaled/,
+    ],
+  },
+  {
+    why: 'the list of observers of a dead fiber is not read any more',
+    keys: [/Member\.ended without this\.watcher = null;/],
+  },
+  {
+    why: 'Only on another system, or on another version of Node, does it make a difference.',
+    keys: [
+      /adopt never onread === undefined/,
+      /adopt without adoption\.works = false;/,
+      /adopt never socket\._handle !== handle/,
+      /Listen\.target other reusePort === undefined/,
+    ],
+  },
+  {
+    why: 'Leaving destroys what was begun, so a late answer cannot come; this is the second guard.',
+    keys: [/(Connect|Listen)\.(discard|late) without/],
+  },
+  {
+    why: 'It only tells the tap of a late answer.',
+    keys: [/(Accept|Recv)\.late without super\.late\(/],
+  },
+  {
+    why: 'A datagram is put back in the stretch of code that took it: no fiber waits then, and the socket is open.',
+    keys: [/UdpSocket\.putBack never this\.isClosed/, /UdpSocket\.putBack without this\.give\(/],
+  },
+  {
+    why: 'A second guard against events that Node does not send any more, or that a check before it has caught.',
+    keys: [
+      /acceptLoop\.handle never !socket\.isLostBy\(error\)/,
+      /Server\.connected without accepted\.destroy\(\);/,
+      /Server\.destroy never !this\.isOpen/,
+      /io\/socket\.js failed never stream === null/,
+      /SocketChannel\.pause without this\.socket\.pause\(\);/,
+      /Connect\.constructor never fiber === null/,
+      /Connect\.fire never fiber === null/,
+      /Listen\.enter never this\.node !== node/,
+      /Listen\.enter without node\.close\(\);$/,
+      /Listen\.abort without this\.node\?\.close\(\);/,
+      /Handshakes\.begin never socket\.destroyed/,
+      /Handshakes\.secured without secure\.destroy\(\);/,
+      /Handshakes\.close without this\.admit = null;/,
+      /askOnFiber without cold\.isolated = true;/,
+    ],
+  },
+  {
+    why: 'Nothing of it can be seen but memory that is kept longer.',
+    keys: [
+      /adopt without inside\._handle = null;/,
+      /Connect\.over without this\.socket = null;/,
+      /Listen\.over without this\.node = null;/,
+      /askOnFiber without cold\.atEnd = /,
+      /UdpSocket\.destroy without this\.closing\.clear\(\);/,
+    ],
+  },
+  {
+    why: 'One op for all waits saves memory; an op for each wait is a debug aid.',
+    keys: [/UdpSocket\.(recv|receiving) other debugging/],
+  },
+  {
+    why: 'Node cannot read it back, and it changes nothing on the loopback.',
+    keys: [/adjust never (ttl|multicast\.ttl|multicast\.loopback) !== undefined/],
+  },
+  {
+    why: 'The system would have to refuse what it does not refuse here.',
+    keys: [/Listen\.enter without node\.close\(\); #2/, /Bind\.start without refused\(error\); #2/],
+  },
+  {
+    why: 'The streams of a process are closed with its owner; until then a held pipe only delays the end of the program.',
+    keys: [/Process\.stream without node\.unref\(\);/],
+  },
+  {
+    why: 'executors: a shortcut; the longer way comes to the same',
+    keys: [
+      /Batch\.settleAll never open === 0$/,
+      /batch\.js isError never typeof result/,
+      /Eventual\.wait never this\.waiter === null && this\.line === null$/,
+      /Front\.hasRoom never lanes\.length === 1$/,
+      /Front\.refuseSubmit never !this\.isInside/,
+      /Histogram\.quantile never left === 0$/,
+    ],
+  },
+  {
+    why: 'executors: wakes a handler that is awake, or looks once more where there is nothing to take',
+    keys: [
+      /Callers\.wake never this\.isWaking \|\|/,
+      /Callers\.wake without this\.isWaking = true;$/,
+      /Crew\.wake never this\.isWaking \|\|/,
+      /Crew\.wake without this\.isWaking = true;/,
+      /Front\.wake never this\.isAsking$/,
+      /Front\.wake without this\.isAsking = true;$/,
+    ],
+  },
+  {
+    why: 'executors: how many items an async handler gets when a turn is cut short depends on the speed of the machine',
+    keys: [
+      /Callers\.constructor never this\.front\.runtime\.queue\.size > 0$/,
+      /Callers\.constructor without setImmediate\(this\.lookNow\);$/,
+    ],
+  },
+  {
+    why: 'executors: belt and braces; another place sees to the same, at the same moment, or before a program can look',
+    keys: [
+      /Worker\.drop without this\.batch = null;$/,
+      /crew\.js work without worker\.batch = null; #2$/,
+      /executor\.js endAfter without front\.end\(\);$/,
+      /Front\.over never batch\.index < 0$/,
+      /Front\.over without batch\.index = -1;$/,
+      /Front\.over never batch\.lane\.isReady$/,
+      /Lane\.hurry without this\.disarm\(\);$/,
+      /Future\.accepted without extras\.submitter = null;$/,
+      /SubmitAsync\.handIn without future\.extras\.submitter = null;$/,
+      /Submit(Async)?\.(abort|accepted|settled) without this\.owner = null;$/,
+    ],
+  },
+  {
+    why: 'executors: lets go of memory a moment earlier; its holder goes with it, or is made anew',
+    keys: [
+      /Callers\.returned without this\.free\.push\(place\);$/,
+      /Eventual\.tell without this\.line = null;$/,
+      /Eventual\.resolve without this\.deferred = null;$/,
+      /Future\.settle without this\.extras = null;$/,
+      /Lane\.clear without this\.probe = null;$/,
+      /Limits\.end without this\.unlisten = null;$/,
+    ],
+  },
+  {
+    why: 'executors: a worker whose stop was swallowed has traces of it, so it ends before its next wait for work',
+    keys: [/crew\.js {2}without (Rest|Between)\.prototype\.idle = true;$/],
   },
 ]
 

@@ -1,43 +1,25 @@
-// What the tests of processes look at: descriptors and children of this process, programs for children to run.
+// What the tests of processes look at: the children of this process, and programs for them to run.
 
-import { readdirSync, readFileSync } from 'node:fs'
-import { Fiber, type Op, type Routine, spin, until } from 'polyphony'
+import { readFileSync } from 'node:fs'
+import { Fiber, type Op, type Routine, spin } from 'polyphony'
+import { type Process, spawnProcess } from 'polyphony/io'
 import { virtual } from 'polyphony/testing'
-import '../shared/spare.js'
+import { assert, eventually } from '../prelude.js'
+import { held } from '../shared/outside.js'
 
-/** What is open in this process. */
-export function descriptors(): number {
-  return readdirSync('/proc/self/fd').length
-}
-
-/** The processes that this one has started and that are not gone; also those that are dead and that nobody has buried. */
+/** The processes that this one has started and that are not gone; dead ones that were not waited for count. */
 export function children(): string[] {
   const list = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
   return list.split(' ').filter((pid) => pid !== '')
 }
 
-/** Whether there is a process of this number; one that is dead and not buried counts. */
-export function exists(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
-/** A turn of the event loop. */
-export const loopTurn = () => until(new Promise<void>((resolve) => setImmediate(resolve)))
-
-/** Waits until no process is left that this one has started. */
-export function* noChildren(): Routine<void> {
-  while (children().length > 0) yield* loopTurn()
-}
+export const noChildren = (): Routine<void> => eventually(() => children().length === 0)
 
 /** Freezes the processes that this one has started: frozen, they do not even end when they are asked to. */
 export function* freezeChildren(): Routine<void> {
   for (const pid of children()) {
     process.kill(Number(pid), 'SIGSTOP')
-    while (!/\) T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))) yield* loopTurn()
+    yield* eventually(() => /\) T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8')))
   }
 }
 
@@ -53,15 +35,25 @@ export const deaf = sh('trap "" TERM; echo ready; exec sleep 1000')
 /** Says 'ready', and ends when it is asked to. */
 export const polite = sh('echo ready; exec sleep 1000')
 
+/** A process that has said 'ready'. */
+export function* ready(program = polite, grace?: number): Routine<Process> {
+  const process = yield* spawnProcess(...program, { grace })
+  assert.equal(yield* process.stdout.gets(), 'ready')
+  return process
+}
+
+/** Waits until a fiber waits in `sleep()`. */
+export const asleep = (fiber: Fiber): Routine<void> => eventually(() => fiber.waitsFor === 'sleep()')
+
 /**
- * Runs a scenario again and again, in a world of its own, and disturbs it at its first switchpoint, then at its second, until
- * there are no more. Says how often. Real processes, but time jumps.
+ * Runs a scenario again and again, in a world of its own, and disturbs it at its first switchpoint, then at its second,
+ * until there are no more. Afterwards no process and no descriptor is left. Real processes, but time jumps.
  */
 export async function disturbedEverywhere(
   scenario: () => Op<unknown>,
-  disturb: (fiber: Fiber, target: Fiber<any>) => void,
-  check: (at: number) => void,
-): Promise<number> {
+  disturb: (fiber: Fiber, target: Fiber<any>) => unknown,
+): Promise<void> {
+  const before = held().descriptors
   for (let at = 0; ; at++) {
     let seen = 0
     await virtual(function* () {
@@ -75,7 +67,7 @@ export async function disturbedEverywhere(
       runtime.probe = null
       yield* noChildren()
     })
-    check(at)
-    if (seen <= at) return at
+    assert.equal(held().descriptors, before, `descriptors after switchpoint ${at}`)
+    if (seen <= at) return
   }
 }

@@ -1,25 +1,96 @@
-// Tests with real sockets, on the real clock, without waiting for it: what is open at the end is counted.
+// Tests with real sockets and processes: what a body opens is closed with it, and afterwards nothing is left of it.
 
-import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { type Socket as NetSocket, connect as netConnect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cancelAfter, Fiber, type Op, type Report, type Routine, run, spin, tap } from 'polyphony'
-import { IOError, StreamClosed } from 'polyphony/io'
-import { type Leaks, leaks } from 'polyphony/testing'
-import { comesTrue, eventually, turns } from '../prelude.js'
-import '../shared/spare.js'
+import { cancelAfter, Fiber, type Op, type Report, type Routine, run, spin, tap, until, use } from 'polyphony'
+import {
+  type ConnectOptions,
+  connect,
+  IOError,
+  type ListenOptions,
+  listen,
+  type Server,
+  type Socket,
+  StreamClosed,
+} from 'polyphony/io'
+import { eventually, test, turns } from '../prelude.js'
+import { held, untilHeld } from '../shared/outside.js'
 
-export { eventually, turns }
+/** A test that hangs fails after this many milliseconds. */
+const LIMIT = 30_000
 
-/** How many descriptors this process has open; 0 where the system does not tell. */
-export function descriptors(): number {
+/** Runs a body on the real backend; afterwards nothing that it opened is open. It is given the reports made meanwhile. */
+export async function real(body: (reports: Report[]) => Routine<unknown>): Promise<void> {
+  await turns(3) // what ended before lets go
+  const before = held()
+  const reports: Report[] = []
+  let backend: { report?: (report: Report) => void } = {}
   try {
-    return readdirSync('/proc/self/fd').length
-  } catch {
-    return 0
+    await run(function* () {
+      const { runtime } = Fiber.current as any
+      backend = runtime.backend
+      backend.report = (report) => void reports.push(report)
+      yield* spin('test', () => cancelAfter(LIMIT, () => body(reports), 'this took too long'))
+      yield* eventually(() => runtime.stats().pendingOps === 0 && runtime.external === 0)
+    })
+  } finally {
+    delete backend.report // the one of its class again
   }
+  await untilHeld(before)
+}
+
+/** Declares a test whose body runs in `real`. */
+export const realTest = (name: string, body: (reports: Report[]) => Routine<unknown>): void =>
+  test(name, () => real(body))
+
+/** Opens something that is destroyed when the fiber is over. */
+export function* opened<T extends { destroy(): unknown }>(op: Op<T>): Routine<T> {
+  return yield* use(yield* op, (each) => void each.destroy())
+}
+
+/** A server on a free port of 127.0.0.1, or where the options say. */
+export const listening = (options: ListenOptions = {}): Routine<Server> =>
+  opened(listen(options.path === undefined ? { host: '127.0.0.1', ...options } : options))
+
+/** Where a server can be reached. */
+export const placeOf = ({ port, address }: Server): { host: string; port: number } | { path: string } =>
+  port === 0 ? { path: address } : { host: '127.0.0.1', port }
+
+/** A connection to a server. */
+export const connected = (server: Server, options: Partial<ConnectOptions> = {}): Routine<Socket> =>
+  opened(connect({ ...placeOf(server), ...options }))
+
+/** The next connection of a server. */
+export const accepted = <S extends Socket>(server: { accept(): Op<S | undefined> }): Routine<S> =>
+  opened(server.accept() as Op<S>)
+
+/** The two ends of a connection, the accepted one first. */
+export function* bothEnds(server: Server): Routine<[Socket, Socket]> {
+  const client = yield* connected(server)
+  return [yield* accepted(server), client]
+}
+
+/** A client of Node's. */
+export interface RawClient {
+  readonly socket: NetSocket
+  /** All that came, when the other side has ended or the connection is closed. */
+  readonly all: Promise<string>
+}
+
+export function* rawClient(server: Server): Routine<RawClient> {
+  const socket = netConnect({ allowHalfOpen: true, ...placeOf(server) })
+  yield* use(socket, () => void socket.destroy())
+  let text = ''
+  socket.setEncoding('utf8').on('data', (more) => (text += more))
+  const all = new Promise<string>((resolve) => {
+    socket.on('end', () => resolve(text)).on('close', () => resolve(text))
+  })
+  yield* until(
+    new Promise<void>((resolve, reject) => socket.on('connect', () => resolve()).on('error', reject)),
+  )
+  return { socket, all }
 }
 
 /** Runs a body in a fiber and strikes it as soon as it waits, before anything can answer. The fiber, when it is dead. */
@@ -35,78 +106,18 @@ export function* struckWaiting(body: () => Op<unknown>, strike: (fiber: Fiber) =
   return fiber
 }
 
-type Counted = Pick<Leaks, 'fibers' | 'timers' | 'pendingOps' | 'resources'> & { descriptors: number }
+/** A folder that is removed when the fiber is over. */
+export const folder = (): Op<string> =>
+  use(mkdtempSync(join(tmpdir(), 'polyphony-')), (path) => rmSync(path, { recursive: true }))
 
-function count(): Counted {
-  const { fibers, timers, pendingOps, resources } = leaks()
-  return { fibers, timers, pendingOps, resources, descriptors: descriptors() }
-}
-
-/** A test that hangs fails after this many milliseconds. */
-const LIMIT = 30_000
-
-/** Runs a body; afterwards nothing that it opened is open. It is given the reports that are made meanwhile. */
-export async function real(body: (reports: Report[]) => Routine<unknown>): Promise<void> {
-  await turns(3) // what ended before lets go
-  const before = count()
-  const reports: Report[] = []
-  await run(function* () {
-    const { backend } = (Fiber.current as any).runtime
-    backend.report = (report: Report) => void reports.push(report)
-    try {
-      yield* cancelAfter(LIMIT, () => body(reports), 'this took too long')
-    } finally {
-      delete backend.report // the one of its class again
-    }
-  })
-  if (!(await comesTrue(() => isBack(count(), before)))) assert.deepEqual(count(), before)
-}
-
-/** Fewer are not our doing: Node closes a descriptor of its own when it has loaded everything. */
-function isBack(now: Counted, before: Counted): boolean {
-  return (
-    now.fibers === before.fibers &&
-    now.timers === before.timers &&
-    now.pendingOps === before.pendingOps &&
-    now.resources.length <= before.resources.length &&
-    now.descriptors <= before.descriptors
-  )
-}
-
-/** A folder for the files of Unix sockets, which is removed afterwards. */
+/** A folder for async code. */
 export async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'polyphony-'))
+  const path = mkdtempSync(join(tmpdir(), 'polyphony-'))
   try {
-    await body(folder)
+    await body(path)
   } finally {
-    rmSync(folder, { recursive: true })
+    rmSync(path, { recursive: true })
   }
-}
-
-/** A client that is not ours. */
-export interface RawClient {
-  readonly socket: NetSocket
-  /** All that came, when the other side has ended or the connection is closed. */
-  readonly all: Promise<string>
-  /** The code of the error that ended it, if one did. */
-  code?: string
-}
-
-export function rawClient(to: { port: number } | { path: string }): Promise<RawClient> {
-  const socket = netConnect({ host: '127.0.0.1', allowHalfOpen: true, ...to })
-  let text = ''
-  socket.setEncoding('utf8').on('data', (more) => (text += more))
-  const all = new Promise<string>((resolve) => {
-    socket.on('end', () => resolve(text)).on('close', () => resolve(text))
-  })
-  const client: RawClient = { socket, all }
-  return new Promise((resolve, reject) => {
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      client.code = error.code as string
-      reject(error)
-    })
-    socket.on('connect', () => resolve(client))
-  })
 }
 
 /** Whether an error says that the other side is gone. */

@@ -1,44 +1,18 @@
 // The contract of a stream (test/shared/stream.ts), kept by every kind there is. A new kind is one more entry here.
 
-import { mkdtempSync, rmSync } from 'node:fs'
 import { connect as connectSocket, createServer, type Server as NodeServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Duplex } from 'node:stream'
-import { after } from 'node:test'
-import { action, type Routine } from 'polyphony'
-import { connect, fromNode, type ListenOptions, listen, pair, pipe, type Stream } from 'polyphony/io'
-import { aStream } from '../shared/stream.js'
+import { connect, fromNode, type ListenOptions, listen, type Stream } from 'polyphony/io'
+import { action, describe, type Routine } from '../prelude.js'
+import { aStream, keeps, MEMORY } from '../shared/stream.js'
+import { freshPath } from './folder.js'
 import { ca, pair as certificate } from './tls.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'polyphony-stream-'))
-after(() => rmSync(folder, { recursive: true }))
-let sockets = 0
-const newPath = () => join(folder, `${++sockets}.sock`)
-
-aStream('a pair in memory', {
-  *connect() {
-    return pair()
-  },
-  isReal: false,
-  reset: (end) => end.destroy(),
-})
-
-aStream('a pipe in memory', {
-  *connect() {
-    const stream = pipe()
-    return [stream, stream]
-  },
-  isReal: false,
-  isPipe: true,
-})
-
 /** A connection to a server of ours. */
-function* connection(options: ListenOptions): Routine<[Stream, Stream]> {
+function* connection(options: ListenOptions, more = {}): Routine<[Stream, Stream]> {
   const server = yield* listen(options)
-  const client = yield* connect(
-    options.path ? { path: options.path } : { host: '127.0.0.1', port: server.port },
-  )
+  const to = options.path ? { path: options.path } : { host: '127.0.0.1', port: server.port }
+  const client = yield* connect({ ...to, ...more })
   const socket = (yield* server.accept()) as Stream
   yield* server.close()
   return [client, socket]
@@ -50,28 +24,7 @@ function reset(end: Stream): void {
   socket.resetAndDestroy()
 }
 
-aStream('a TCP connection', {
-  connect: () => connection({ host: '127.0.0.1', port: 0 }),
-  isReal: true,
-  reset,
-})
-
-aStream('a connection by a Unix socket', {
-  connect: () => connection({ path: newPath() }),
-  isReal: true,
-})
-
-function* tlsConnection(): Routine<[Stream, Stream]> {
-  const server = yield* listen({ host: '127.0.0.1', port: 0, tls: certificate('local') })
-  const client = yield* connect({ host: '127.0.0.1', port: server.port, tls: { ca } })
-  const socket = (yield* server.accept()) as Stream
-  yield* server.close()
-  return [client, socket]
-}
-
-aStream('a TLS connection', { connect: tlsConnection, isReal: true })
-
-/** Two streams of Node in memory, each of which reads what the other writes. */
+/** A stream of Node in memory that reads what the other one writes. */
 class Side extends Duplex {
   other!: Side
   private wanted: ((error?: Error) => void) | null = null
@@ -105,33 +58,44 @@ function brokenPipe(): Error {
   return Object.assign(new Error('broken pipe'), { code: 'EPIPE' })
 }
 
-aStream('a Duplex of Node', {
-  *connect() {
-    const [a, b] = [new Side(), new Side()]
-    a.other = b
-    b.other = a
-    return [fromNode(a), fromNode(b)]
-  },
-  isReal: true,
-})
+function* sides(): Routine<[Stream, Stream]> {
+  const [a, b] = [new Side(), new Side()]
+  a.other = b
+  b.other = a
+  return [fromNode(a), fromNode(b)]
+}
 
 function* nodeSockets(): Routine<[Stream, Stream]> {
-  const path = newPath()
+  const path = freshPath()
   const server = yield* action<NodeServer>((settle, fail) => {
     const made = createServer({ allowHalfOpen: true, pauseOnConnect: true })
-    made.on('error', fail)
-    made.listen(path, () => settle(made))
+    made.on('error', fail).listen(path, () => settle(made))
   })
   const ends = yield* action<[Socket, Socket]>((settle, fail) => {
-    const client = connectSocket({ path, allowHalfOpen: true })
-    client.on('error', fail)
-    server.once('connection', (socket) => {
-      client.off('error', fail)
-      settle([client, socket])
-    })
+    const client = connectSocket({ path, allowHalfOpen: true }).once('error', fail)
+    server.once('connection', (socket) => settle([client.off('error', fail), socket]))
   })
   server.close()
   return [fromNode(ends[0] as Duplex), fromNode(ends[1] as Duplex)]
 }
 
-aStream('a socket of Node', { connect: nodeSockets, isReal: true })
+const MUCH = 16 * 1024 * 1024
+const local = { host: '127.0.0.1', port: 0 }
+
+for (const kind of [
+  { name: 'a TCP connection', connect: () => connection(local), reset, much: MUCH },
+  { name: 'a Unix socket', connect: () => connection({ path: freshPath() }), much: MUCH },
+  {
+    name: 'a TLS connection',
+    connect: () => connection({ ...local, tls: certificate('local') }, { tls: { ca } }),
+    much: MUCH,
+  },
+  { name: 'a Duplex of Node', connect: sides, much: 1_000_000 },
+  { name: 'a socket of Node', connect: nodeSockets, much: MUCH },
+]) {
+  describe(`${kind.name} is a stream`, () => aStream({ ...kind, isReal: true }))
+}
+
+describe('a stream in memory, beyond the rules', () => {
+  for (const kind of MEMORY) keeps('words', kind)
+})

@@ -1,22 +1,24 @@
-// What the tests of TLS need: certificates for tests only (test/fixtures/tls), and a look at what is left behind.
+// What the tests of TLS need: certificates for tests only (test/fixtures/tls), and a server that is closed with its fiber.
 
-import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { isDeepStrictEqual } from 'node:util'
-import { type Op, type Routine, spin, until } from 'polyphony'
+import { type Op, type Routine, spin } from 'polyphony'
 import {
+  connect,
   type ListenOptions,
   listen,
+  type TlsClientOptions,
   type TlsServer,
   type TlsServerOptions,
   type TlsSocket,
 } from 'polyphony/io'
-import { leaks, virtual } from 'polyphony/testing'
+import { test, turns, virtual } from '../prelude.js'
+import { held, untilHeld } from '../shared/outside.js'
+import { opened } from './real.js'
 
 const place = new URL('../../../test/fixtures/tls/', import.meta.url)
 
-/** The path of one of them. */
+/** The path of a fixture. */
 export function fixture(name: string): string {
   return fileURLToPath(new URL(name, place))
 }
@@ -31,44 +33,47 @@ export function pair(name: string): Pair {
   return { cert: readFileSync(fixture(`${name}.pem`)), key: readFileSync(fixture(`${name}.key`)) }
 }
 
-/** Who vouches for all of them but self. */
+/** The issuer of all of them but self. */
 export const ca = readFileSync(fixture('ca.pem'))
+export const host = '127.0.0.1'
+export const local = pair('local')
 
-/** Runs a test; when it is over, no descriptor, fiber, timer or wait is left. */
+/** Runs a body on the virtual clock; afterwards nothing that it opened is open. */
 export async function clean(body: () => Routine<void>): Promise<void> {
-  const look = () => ({ ...leaks(), descriptors: descriptors() })
-  const before = look()
+  await turns(3)
+  const before = held()
   await virtual(body)
-  for (let turns = 0; turns < 5000 && !isDeepStrictEqual(look(), before); turns++) await turn()
-  assert.deepEqual(look(), before)
+  await untilHeld(before)
 }
 
-/** How many are open: sockets and files. */
-export function descriptors(): number {
-  return readdirSync('/proc/self/fd').length
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
-}
-
-/** Lets the event loop turn until it is so. */
-export function* eventually(isSo: () => boolean): Routine<void> {
-  for (let turns = 0; !isSo(); turns++) {
-    assert.ok(turns < 200_000, `it did not happen: ${isSo}`)
-    yield* until(turn())
-  }
-}
+/** Declares a test whose body runs in `clean`. */
+export const tlsTest = (name: string, body: () => Routine<void>): void => test(name, () => clean(body))
 
 /** A server on a port of 127.0.0.1 that runs this body for each connection. */
 export function* serving(
-  tls: TlsServerOptions,
-  body: (socket: TlsSocket) => Op<unknown>,
+  tls: TlsServerOptions = local,
+  body: (socket: TlsSocket) => Op<unknown> = echo,
   options: ListenOptions = {},
 ): Routine<TlsServer> {
-  const server = yield* listen({ host: '127.0.0.1', port: 0, ...options, tls })
+  const place = options.path === undefined ? { host } : {}
+  const server = yield* opened(listen({ ...place, ...options, tls }))
   spin('server', () => server.acceptLoop(body))
   return server
+}
+
+/** A client that trusts the issuer of the certificates. */
+export const client = (
+  { port }: { port: number },
+  tls: TlsClientOptions = {},
+  alpn?: string[],
+): Routine<TlsSocket> => opened(connect({ host, port, tls: { ca, ...tls }, ...(alpn && { alpn }) }))
+
+/** What the server says to a client. */
+export function* said(server: TlsServer, tls: TlsClientOptions = {}, alpn?: string[]): Routine<string> {
+  const socket = yield* client(server, tls, alpn)
+  const text = `${yield* socket.readAll()}`
+  yield* socket.close()
+  return text
 }
 
 /** Sends back what comes, until the end. */

@@ -8,12 +8,6 @@ const programs = {
     for (let line: string | undefined; (line = yield* gets()) !== undefined; ) console.log(`> ${line}`)
     console.log('end', yield* gets(), yield* stdin.read())
   },
-  *'two lines'() {
-    console.log('first?')
-    const first = yield* gets()
-    console.log('second?')
-    console.log(first, yield* gets())
-  },
   *'time out'() {
     console.log(yield* moveOnAfter(20, () => gets(), 'nobody spoke'))
     console.log('and now?')
@@ -32,16 +26,6 @@ const programs = {
     yield* waiting.stop()
     console.log('who is there?')
     console.log(yield* gets())
-  },
-  *'main returns'() {
-    spin('waiting', () => gets())
-    yield* sleep(20)
-    console.log('main returns')
-  },
-  *'main returns at once'() {
-    spin('waiting', () => gets())
-    yield* snooze()
-    console.log('main returns')
   },
   *'main returns with input left'() {
     console.log('ready')
