@@ -279,6 +279,28 @@ const EXPLAINED = [
     why: 'executors: a worker whose stop was swallowed has traces of it, so it ends before its next wait for work',
     keys: [/crew\.js {2}without (Rest|Between)\.prototype\.idle = true;$/],
   },
+  {
+    why: 'memory: it forgets what is over, and nothing asks for it again',
+    keys: [
+      / Supervision\.constructor without this\.uninstall\(\);$/, // an abandoned host is dead, and watches nothing
+      / Trap\.handle without atEnd\(fiber, \(\) => this\.handlers\.delete\(fiber\)\);$/, // to stop a dead fiber does nothing,
+    ],
+  },
+  {
+    why: 'memory: without a limit, restarts are counted in vain',
+    keys: [/ Intensity\.count never restarts === Infinity$/],
+  },
+  {
+    why: 'belt and braces: a wait that is over is not told, would not listen, and its fiber takes only one answer (S34)',
+    keys: [
+      / Change\.(abort|fire) without this\.fiber = null;$/,
+      / Supervision\.until without this\.waiting = null;$/,
+    ],
+  },
+  {
+    why: 'a timer of Node that has fired takes ref, unref and clear without effect',
+    keys: [/ NodeBackend\.constructor without this\.timeout = null;$/],
+  },
 ]
 
 /** Why it may survive; undefined if nothing says so. */

@@ -10,6 +10,7 @@ import {
   snooze,
   spin,
   stopEverywhere,
+  tap,
   test,
   thrownBy,
   trap,
@@ -53,6 +54,16 @@ test('waiting for a signal is no cleanup: it is refused while a fiber unwinds', 
   })
   yield* snooze()
   assert.deepEqual(yield* fiber.stop(), { type: 'stopped', value: undefined })
+})
+
+test('a fiber that a tap stops while the signal is handed round is left out', function* () {
+  trap('QUIT', () => {})
+  const waiter = spin({ link: false }, () => awaitSignal('QUIT'))
+  yield* snooze()
+  const untap = tap((event) => void (event === 'spin' && waiter.stop()))
+  play('SIGQUIT')
+  untap()
+  assert.equal((yield* waiter.join()).type, 'stopped')
 })
 
 test('one op serves one wait at a time, and may be used again', function* () {

@@ -21,7 +21,16 @@ describe('errors and deadlocks are told', { concurrency: 2 }, () => {
     stderr: ['lonely', 'Error: nobody listens'],
   })
   for (const [what, source, said] of [
-    ['an error that is its own cause', `const e = new Error('round'); e.cause = e; throw e`, /round/],
+    [
+      'an error whose cause is its own cause',
+      `const cause = new Error('round'); cause.cause = cause; throw new Error('why', { cause })`,
+      /why[\s\S]*caused by: Error: round/,
+    ],
+    [
+      'several errors in one',
+      `throw new AggregateError([new Error('first'), new Error('second')], 'both')`,
+      /both[\s\S]*one of 2, no\. 1:\n +Error: first[\s\S]*one of 2, no\. 2:\n +Error: second/,
+    ],
     [
       'errors that suppress each other',
       `const a = new Error('first'), b = new Error('second'); a.suppressed = [b]; b.suppressed = [a]; throw a`,
@@ -57,14 +66,22 @@ describe('errors and deadlocks are told', { concurrency: 2 }, () => {
       /deadlock[\s\S]*main.*waiting for .*culprit[\s\S]*culprit.*waiting for receive\(\)[\s\S]*bystander.*waiting for suspend\(\)[\s\S]*promised.*waiting for a promise/i,
   })
   ends(
-    'a deadlock of a deep tree is told, also by a main that had gone on after quiescence',
+    'a deadlock after quiescence is told once, also if the process goes on',
     `
-    import { main, receive, spin, suspend } from 'polyphony'
+    import { main, receive, run, suspend } from 'polyphony'
+    main(function* () { yield* suspend(); yield* receive() })
+    run(() => receive()).catch(() => setTimeout(() => {}, 5))`,
+    {
+      code: 13,
+      stderr: /^DeadlockError: deadlock: nothing can ever wake main\.(?![\s\S]*deadlock)/,
+    },
+  )
+  ends(
+    'a deadlock of a deep tree is told',
+    `
+    import { main, receive, spin } from 'polyphony'
     function* nest(n) { if (n > 0) spin(nest, n - 1); yield* receive() }
-    main(function* () {
-      yield* suspend() // nothing is printed before: a pending write would hide the fault
-      yield* nest(20_000)
-    })`,
+    main(() => nest(20_000))`,
     { code: 13, stderr: /deadlock/ },
   )
 })
@@ -150,6 +167,28 @@ describe('what holds the process', { concurrency: 2 }, () => {
   ends('a sleep() that was stopped holds nothing', () => runFile('hold', { args: ['let-go'] }), {
     stdout: 'stopped\n',
   })
+  ends(
+    'a sleep holds the process, also after one that was stopped',
+    `
+    import { main, sleep, spin, until } from 'polyphony'
+    main(function* () {
+      const other = spin(() => sleep(30))
+      yield* until(new Promise(setImmediate))
+      other.stop()
+      yield* until(new Promise(setImmediate)) // its timer is there, and holds nothing
+      yield* sleep(60)
+      console.log('awake')
+    })`,
+    { stdout: 'awake\n' },
+  )
+  ends(
+    'an idle resource of a pool does not hold the process',
+    `
+    import { ResourcePool, run } from 'polyphony'
+    const pool = new ResourcePool({ limit: 1, create: () => 'it', idleTimeout: 60_000 })
+    console.log(await run(() => pool.acquire((it) => it)))`,
+    { stdout: 'it\n' },
+  )
   for (const kind of ['main', 'run']) {
     const run = () => runFile('cancelled-timeout', { args: [kind] })
     ends(`a long time-out that was cancelled does not hold the process of ${kind}`, run, { stdout: 'done\n' })

@@ -11,6 +11,6 @@ try {
   )
 } catch (error) {
   console.log((error as { code: string }).code)
-  console.log((error as Error).message)
+  console.log((error as Error).stack)
 }
 console.log('answer', await run(() => 42))

@@ -15,17 +15,20 @@ export interface ProgramOptions {
   limit?: number
 }
 
-/** Runs `programs/<name>.ts` and waits for its end. */
-export function runFile(name: string, options: ProgramOptions = {}): Promise<Ended> {
+/** Starts `programs/<name>.ts`. */
+export function start(name: string, options: ProgramOptions = {}) {
   const { args = [], env, node = [], limit = 20_000 } = options
   const file = fileURLToPath(new URL(`${name}.js`, import.meta.url))
-  return ended(
-    spawn(process.execPath, [...node, file, ...args], {
-      env: { PATH: process.env.PATH, ...env },
-      timeout: limit,
-      killSignal: 'SIGKILL',
-    }),
-  )
+  return spawn(process.execPath, [...node, file, ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    timeout: limit,
+    killSignal: 'SIGKILL',
+  })
+}
+
+/** Runs it and waits for its end. */
+export function runFile(name: string, options: ProgramOptions = {}): Promise<Ended> {
+  return ended(start(name, options))
 }
 
 export const lines = (...expected: string[]) => expected.map((line) => `${line}\n`).join('')

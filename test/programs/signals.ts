@@ -34,7 +34,12 @@ function* thenAt(act: () => void): Routine<void> {
 }
 
 /** Its waiting cleanup takes so long, its synchronous cleanup comes last. */
-function* cleaner(name: string, ms: number, body: () => Routine<void> = waitForEver): Routine<void> {
+function* cleaner(
+  name: string,
+  ms: number,
+  body: () => Routine<void> = waitForEver,
+  last = () => say(`${name} over`),
+): Routine<void> {
   try {
     yield* body()
   } finally {
@@ -42,7 +47,7 @@ function* cleaner(name: string, ms: number, body: () => Routine<void> = waitForE
       yield* sleep(ms)
       say(`${name} cleaned up: ${Fiber.current.stopReason}`)
     } finally {
-      say(`${name} over`)
+      last()
     }
   }
 }
@@ -151,19 +156,44 @@ const programs: Record<string, () => void> = {
   },
 
   third() {
+    let left = 10
+    const slowly = () => {
+      for (const start = performance.now(); performance.now() - start < 100; );
+      left--
+    }
+    process.on('exit', () => say(left > 0 ? 'cut short' : 'not cut short'))
     main(function* () {
-      setInterval(() => {}, 1000) // would keep the process for a second after main
-      spin('worker', cleaner, 'worker', 60_000, () =>
-        thenAt(() =>
-          later(350, () => {
-            play('SIGINT')
-            later(350, () => play('SIGINT'))
-          }),
-        ),
-      )
+      for (let i = left; i > 0; i--) spin(cleaner, 'worker', 60_000, waitForEver, slowly)
       yield* snooze()
       send('SIGINT')
-      yield* sleep()
+      yield* thenAt(() =>
+        later(350, () => {
+          play('SIGINT')
+          later(350, () => play('SIGINT'))
+        }),
+      )
+    })
+  },
+
+  lingers() {
+    main(function* () {
+      setInterval(() => {}, 1000) // would keep the process for a second after main
+      send('SIGTERM')
+      yield* thenAt(() => later(350, () => play('SIGTERM')))
+    })
+  },
+
+  'main-again'() {
+    main(function* () {
+      send('SIGINT')
+      yield* thenAt(() => later(350, () => main(() => cleaner('second', 5, ready))))
+    })
+  },
+
+  'stop-beside-trap'() {
+    main(function* () {
+      trap('INT', () => {})
+      yield* ready()
     })
   },
 

@@ -133,10 +133,32 @@ describe('S47 what main does by itself', { concurrency: 2 }, () => {
       { code: 143, stdout: lines(...cleanedUp('SIGTERM', 'worker')), stderr: STOPPING('SIGTERM') },
     ],
     [
-      'the third SIGINT exits at once, whatever keeps the process',
+      'the third SIGINT exits at once, though synchronous cleanup is not over',
       'third',
       [],
-      { code: 130, stdout: 'worker over\n', stderr: STOPPING('SIGINT') + KILLING },
+      { code: 130, stdout: 'cut short\n', stderr: STOPPING('SIGINT') + KILLING },
+    ],
+    [
+      'when a signal has ended main, another one ends a process that something else keeps',
+      'lingers',
+      [],
+      { code: 143, stderr: STOPPING('SIGTERM') },
+    ],
+    [
+      'a main after one that a signal has ended acts on signals anew',
+      'main-again',
+      ['SIGTERM'],
+      {
+        code: 143,
+        stdout: lines('ready', ...cleanedUp('SIGTERM', 'second')),
+        stderr: STOPPING('SIGINT') + STOPPING('SIGTERM'),
+      },
+    ],
+    [
+      'where SIGINT is trapped, it is not offered to cut cleanup short',
+      'stop-beside-trap',
+      ['SIGTERM'],
+      { code: 143, stdout: 'ready\n', stderr: 'polyphony: SIGTERM: stopping, cleanup has up to 5 s\n' },
     ],
     [
       'an error in the cleanup after a signal is printed, and the code is 1',

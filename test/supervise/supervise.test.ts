@@ -5,7 +5,6 @@ import {
   Fiber,
   failAfter,
   now,
-  type Outcome,
   scope,
   sleep,
   snooze,
@@ -146,32 +145,6 @@ test('specs are spun in order, with name, arguments and grace', function* () {
   )
   yield* supervisor
   assert.deepEqual(given, { one: [1, 'a'], two: [] })
-})
-
-test('onDone is called at every end, with the fiber and the outcome', function* () {
-  const told: [string, Outcome<unknown>][] = []
-  const error = new Error('no')
-  const stopped = spin('stopped', () => sleep())
-  spin(function* () {
-    yield* sleep(15)
-    stopped.stop('enough')
-  })
-  const children = [
-    { name: 'value', body: () => 1 },
-    { name: 'error', body: failAfter, args: [10, error], restart: 'onError' as const },
-  ]
-  const supervisor = spin(() =>
-    supervise([...children, stopped], {
-      onDone: (fiber, outcome) => void told.push([fiber.name, outcome]),
-    }),
-  )
-  yield* sleep(16)
-  yield* supervisor.stop()
-  assert.deepEqual(told, [
-    ['value', { type: 'value', value: 1 }],
-    ['error', { type: 'error', error }],
-    ['stopped', { type: 'stopped', value: 'enough' }],
-  ])
 })
 
 test('with both, onError is called for failures only and onDone for all, failures first to onError', function* () {

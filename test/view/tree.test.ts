@@ -1,5 +1,6 @@
 // The live tree of fibers, as data and as text.
 
+import { setDebug } from '#core/debug'
 import {
   assert,
   describe,
@@ -13,6 +14,7 @@ import {
   spin,
   test,
   turn,
+  untilWaiting,
   waits,
 } from '../prelude.js'
 
@@ -92,4 +94,21 @@ describe('the live tree', () => {
     assert.match(deep.at(-1) ?? '', /^\s+└─ \.\.\. and deeper$/)
     assert.equal(deep.length, 103)
   })
+})
+
+test('in debug mode it also says where the op was made that a fiber waits for', async () => {
+  let text = ''
+  await run(function* () {
+    const child = spin('child', function* () {
+      setDebug(true)
+      const op = receive()
+      setDebug(false)
+      yield* op
+    })
+    yield* untilWaiting(child)
+    printTree((printed) => {
+      text = printed
+    })
+  })
+  assert.match(text, /^run {2}running\n└─ child {2}waiting for receive\(\) {2}at .*tree\.test/)
 })
