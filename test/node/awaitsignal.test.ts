@@ -6,6 +6,7 @@ import {
   explore,
   Fiber,
   moveOnAfter,
+  now,
   sleep,
   snooze,
   spin,
@@ -54,6 +55,7 @@ test('waiting for a signal is no cleanup: it is refused while a fiber unwinds', 
   })
   yield* snooze()
   assert.deepEqual(yield* fiber.stop(), { type: 'stopped', value: undefined })
+  assert.equal(now(), 0)
 })
 
 test('a fiber that a tap stops while the signal is handed round is left out', function* () {

@@ -4,6 +4,7 @@ import { setDebug } from '#core/debug'
 import {
   assert,
   describe,
+  eventually,
   Fiber,
   fiberTree,
   printTree,
@@ -11,19 +12,21 @@ import {
   receive,
   run,
   sleep,
+  snooze,
   spin,
   test,
-  turn,
   untilWaiting,
   waits,
 } from '../prelude.js'
 
-/** Lets a body start fibers in `app`, and gives what `look` gives a few turns later. */
+const isBusy = ({ state, children }: any): boolean => state === 'runnable' || children.some(isBusy)
+
+/** Lets a body start fibers in `app`, and gives what `look` gives when all of them wait. */
 async function appOf<T>(body: () => unknown, look: () => T): Promise<T> {
   return await run(
     function* () {
       body()
-      for (let i = 0; i < 10; i++) yield* turn()
+      yield* eventually(() => !fiberTree().some(isBusy))
       const seen = look()
       for (const child of Fiber.current.children) child.kill()
       return seen
@@ -46,7 +49,7 @@ function app(): void {
   })
   spin('over', function* () {
     spin('last', () => waits(() => sleep()))
-    yield* turn()
+    yield* snooze()
   })
   spin('stopping\nslowly', function* () {
     Fiber.current.stop()
