@@ -450,6 +450,7 @@ const programs: Record<string, () => void> = {
           for (;;) yield* snooze()
         })
         spin('inbox', () => receive())
+        yield* snooze() // all have begun
         yield* ready()
       },
       { treeOn: 'usr2' },
