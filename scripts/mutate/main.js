@@ -27,8 +27,9 @@ import { operatorMutants, Workspace } from './workspace.js'
 const WORKERS = 2
 /** About the text of the code, the documents or the scripts: they notice any change, or none. */
 const NOT_RUN = /^(documents|house|tools)\//
-/** Milliseconds of tests, as they take without a mutant, that are tried at most for one mutant. */
-const MOST = 2_000
+/** Tests that are tried at most for one mutant, the nearest first; and long ones, if none of these has noticed it. */
+const MOST = 400
+const MOST_LONG = 40
 
 const { values: options, words } = readArgs(
   'npm run mutate -- [rule or part of a path ...] [--tests part-of-path ...] [--sample n [--seed n]] [--more] [--fresh] [--write] [--matrix file]',
@@ -120,6 +121,7 @@ function believed(mutant) {
 /** Tries mutants against the tests of some files, two at a time. */
 async function tryPhase(open, files, killers, prints) {
   const covered = await coverage(workspaces, operated, files, progress)
+  covered.most = options.matrix !== undefined ? Infinity : files.every(isLong) ? MOST_LONG : MOST
   for (const [id, test] of covered.tests) tests.set(id, test)
   const queue = [...open]
   const work = async (workspace) => {
@@ -129,24 +131,23 @@ async function tryPhase(open, files, killers, prints) {
         killers.add(placeOf(each.mutant, each.by))
         if (options.matrix === undefined) remember(prints, each)
       }
-      progress(`${open.length - queue.length} of ${open.length} mutants tried`)
+      const tried = open.length - queue.length
+      progress(`${tried} of ${open.length} mutants tried`, tried % 500 === 0)
     }
   }
   await Promise.all(workspaces.map(work))
 }
 
 /** { by: the test that notices it or null, why, all: with --matrix, every test that does }. */
-async function tryOne(workspace, mutant, { reachedBy }, killers) {
+async function tryOne(workspace, mutant, { reachedBy, most }, killers) {
   const near = mutant.rule === undefined ? reachedBy[mutant.id] : testsOfFile(mutant.file, reachedBy)
   const plan = near
     .map((id) => tests.get(id))
     .map((test) => ({ test, order: orderOf(mutant, test, killers) }))
     .sort((a, b) => compare(a.order, b.order))
+    .slice(0, most)
   const steps = []
-  let ms = 0
   for (const { test } of plan) {
-    if (ms > 0 && ms + test.ms > MOST) continue
-    ms += test.ms
     if (steps.at(-1)?.file === test.file) steps.at(-1).ids.push(test.id)
     else steps.push({ file: test.file, ids: [test.id] })
   }
@@ -172,7 +173,7 @@ function placeOf({ file, within }, test) {
   return `${file} ${within} ${test}`
 }
 
-/** Tests that have noticed something in the same function; of the rule, the file, its room, all others; quick and narrow ones first. */
+/** Tests that have noticed something in the same function; of the rule, the file, its room, all others; narrow ones first. */
 function orderOf(mutant, test, killers) {
   const room = mutant.file.split('/')[0]
   const isOfRule = mutant.rule !== undefined && new RegExp(`\\b${mutant.rule}\\b`).test(test.id)
@@ -187,7 +188,7 @@ function orderOf(mutant, test, killers) {
           : /^(explore|random|programs|soak)\//.test(test.file)
             ? 5
             : 4
-  return [killers.has(placeOf(mutant, test.id)) ? 0 : 1, place, test.ms > 300 ? 1 : 0, test.size]
+  return [killers.has(placeOf(mutant, test.id)) ? 0 : 1, place, test.size]
 }
 
 function compare(a, b) {
@@ -216,7 +217,8 @@ function finish() {
   process.exitCode = unexplained.length > 0 && !options.more ? 1 : 0
 }
 
-/** One line that is written over; only a terminal can do that. */
-function progress(text) {
+/** One line that is written over. Only a terminal can do that; elsewhere only what matters is printed. */
+function progress(text, matters = false) {
   if (process.stdout.isTTY) process.stdout.write(`\r\x1b[K${text}`)
+  else if (matters) console.log(text)
 }
