@@ -623,7 +623,7 @@ describe('S44 the end', () => {
   })
 
   test('the error of a child that fails as it is stopped at the end is thrown, once', function* () {
-    const children = [{ body: failsAtEnd, args: [boom] }, { body: () => 1 }]
+    const children = [{ body: failsAtEnd, args: [boom] }, { body: () => sleep(1) }]
     assert.equal(yield* thrownBy(supervise(children, { until: 'any' })), boom)
     yield* sleep(10)
   })
