@@ -504,6 +504,91 @@ const EXPLAINED = [
     keys: [
       /^io\/copy\.js copying never max === Infinity/,
       /Intake\.bytes never first\.length === count/,
+      /Intake\.find without this\.sought = delimiter;/,
+      /Intake\.wideLine without this\.findWide\(end\);/,
+      /WideFinder\.open without this\.chunk = chunk;/,
+      /^io\/readloop\.js readLoop never result instanceof BaseOp/,
+      /FileChannel\.(constructor|seek|readOn) .*(fullReads|count === buffer\.length|this\.readAhead = 2)/,
+      /SendingChannel\.write without this\.isDirty = true;/,
+      /SendingChannel\.writeLarge (never this\.waiting === 0|without socket\.cork)/,
+      /SendingChannel\.copy never this\.from === this\.to/,
+      /SendingChannel\.put never typeof outbox === 'string'/,
+      /SendingChannel\.keepArena without this\.isSlow = true;/,
+      /^io\/outbox\.js flushAll never dirty\.length === 0/,
+    ],
+  },
+  {
+    why: 'Two guards of one thing in streams: the other one, or Node, does it a moment later.',
+    keys: [
+      /^io\/engine\.js Engine\.constructor without answer = fail;/, // the next look throws the same
+      /Engine\.feed never error/,
+      /FileCall\.(discard without|enter without this\.left = false)/, // an opening in vain closes its file itself
+      /Opening\.hurry (without this\.isVain = true;|never !statSync)/,
+      /FileChannel\.(next without this\.isEnding = false|closeNow without this\.underway)/,
+      /FileChannel\.failedToWrite without this\.batch = \[\];/,
+      /Flow\.sendEnd without this\.checkOpen/,
+      /Intake\.find never this\.text !== ''/, // its size was looked at before
+      /MemoryChannel\.(destroy|shut|reset) without this\.phase = CLOSED;/,
+      /MemoryChannel\.destroy without this\.(outward|inward)\.shut\(\);/, // the other side was reset before
+      /NodeChannel\.constructor never error == null && this\.writable\.writableLength === 0/,
+      /NodeChannel\.input without this\.flow = IDLE;/,
+      /NodeChannel\.write never typeof chunk === 'string'/,
+      /NodeChannel\.watch without this\.isOpen = false;/,
+      /NodeChannel\.close (never writable\.writableEnded|without writable\.once)/,
+      /OutputChannel\.constructor (never error|without this\.failed\(error\);)/,
+      /SendingChannel\.drop without/,
+    ],
+  },
+  {
+    why: 'Only the words of a message, or the moment at which a header is told, differ.',
+    keys: [
+      /^io\/lines\.js readLines other typeof from === 'string'/,
+      /NodeChannel\.watch never hasEnded\(stream\)/,
+      /^io\/gzipheader\.js headerWriter never name === undefined/,
+      /^io\/gzipheader\.js parse .*HAS_CHECK/,
+    ],
+  },
+  {
+    why: 'A channel that reads ahead is never paused, but every channel must have the method.',
+    keys: [
+      /^io\/memory\.js (Duct\.pause|MemoryChannel\.pause) without/,
+      /FileChannel\.pause without this\.isWanted = false;/,
+    ],
+  },
+  {
+    why: 'The system takes part of a write, or nothing of one whose beginning is in the arena: no test can force it to.',
+    keys: [
+      /FileChannel\.constructor (without (left -=|piece\.bytes =|this\.writeBatch)|never (batch\.length > 0|piece\.position))/,
+      /FileChannel\.failedToWrite without this\.receiver\.drained/,
+      /SendingChannel\.writeLarge never isBorrowed/,
+    ],
+  },
+  {
+    why: 'Debug mode only: ops remember where they were made.',
+    keys: [/^io\/(items|readloop|stream)\.js .*(never|other) debugging/],
+  },
+  {
+    why: 'Memory of streams is used again, or let go early: without it they need more of it, and do the same.',
+    keys: [
+      /^io\/lent\.js (lend|giveBack|loseLent) (never (lent !== undefined|count === MOST)|without (count|free))/,
+      /Borrow\.receive (never isOwned|without this\.lent = lend)/,
+      /Borrow\.(feed without this\.cutBefore|giveBack |lose )/,
+      /^io\/readloop\.js readLoop without next\.(giveBack|lose)\(\);/,
+      /Intake\.(clear|done) without this\.(isShared = false|wides\?\.close\(\))/,
+      /Intake\.cut without this\.done\(chunk\);/,
+      /Intake\.push never length < SMALL/,
+      /Inflow\.recycle without this\.intake\.recycle/,
+      /^io\/filechannel\.js recycle never kept/,
+      /FileChannel\.constructor (never !isTaken|without (this\.buffer = NO_BYTES|isTaken = ))/,
+      /Duct\.shut without this\.chunks\.length = 0;/,
+      /^io\/wholefile\.js contents other length > bytes\.length \/ 2/,
+    ],
+  },
+  {
+    why: 'A shorter way to the same: what is left takes longer.',
+    keys: [
+      /^io\/copy\.js copying never max === Infinity/,
+      /Intake\.bytes never first\.length === count/,
       /Intake\.wideLine without this\.findWide\(end\);/,
       /WideFinder\.open without this\.chunk = chunk;/,
       /^io\/readloop\.js readLoop never result instanceof BaseOp/,

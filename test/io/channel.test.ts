@@ -224,6 +224,7 @@ describe('what comes', () => {
       receiver[end](broken())
       assert.equal(receiver.received(Buffer.from('def'), true), false)
       receiver.ended()
+      if (end === 'closed') receiver.closed()
       assert.equal(`${yield* stream.read()}`, 'abc')
       if (end === 'ended') assert.equal(yield* stream.read(), undefined)
       else assertBroken(yield* thrownBy(stream.read()))
@@ -275,6 +276,20 @@ describe('what comes', () => {
     assert.equal(receiver.received(Buffer.from('x'), true), false) // it is told by the answer
     yield* loop
     assert.deepEqual(calls, ['resume', 'pause', 'resume'])
+  })
+
+  test('a chunk that was lent and whose write was cut is not lent again', function* () {
+    const sent: Chunk[] = []
+    const target = scripted({ does: { write: (_, chunk) => sent.push(chunk) < 0 } })
+    const { stream, receiver } = scripted()
+    const cut = (chunk: Buffer) => moveOnAfter(1, () => target.stream.write(chunk))
+    const loop = yield* waitingFor(() => stream.readLoop(cut))
+    for (const text of ['one', 'two']) {
+      receiver.received(Buffer.from(text), false)
+      yield* sleep(5)
+    }
+    assert.deepEqual(sent.map(String), ['one', 'two'])
+    yield* loop.stop()
   })
 
   test('chunks that are not owned by the stream are copied, or lent', function* () {
@@ -330,16 +345,45 @@ describe('closing', () => {
   })
 
   test('a fiber that waits in close goes on when another destroys', function* () {
-    const { stream, receiver } = scripted({ does: { destroy: closes } })
+    const { stream, receiver, calls } = scripted()
     const closer = yield* waitingFor(() => stream.close())
     stream.destroy()
+    stream.destroy()
     receiver.failed(broken()) // too late
+    receiver.closed()
     yield* closer
+    assert.deepEqual(calls, ['close', 'destroy'])
+  })
+
+  test('a destroy tells the fibers that wait at once, and forgets an error that came before', function* () {
+    const { stream, receiver } = scripted({ does: isFull })
+    const waiting = [yield* failing(() => stream.read()), yield* failing(() => stream.write('x'))]
+    stream.destroy()
+    for (const error of yield* Fiber.await(...waiting)) assert.ok(error instanceof StreamClosed)
+    receiver.closed()
+    const other = scripted()
+    other.receiver.failed(broken())
+    other.stream.destroy()
+    const closer = yield* waitingFor(() => other.stream.close())
+    other.receiver.closed()
+    yield* closer
+  })
+
+  test('a stream that the other side has closed asks nothing of its channel; end is too late', function* () {
+    const { stream, receiver, calls } = scripted({ does: { end: (of) => of.finished() } })
+    yield* stream.end()
+    receiver.closed()
+    stream.destroy()
+    assert.deepEqual(calls, ['end'])
+    assert.ok((yield* thrownBy(stream.end())) instanceof StreamClosed)
   })
 
   test('what comes meanwhile is thrown away, and does not stop the channel', function* () {
     const { stream, receiver } = scripted({ readAhead: 2 })
+    receiver.received(Buffer.alloc(100), true)
     const closer = yield* waitingFor(() => stream.close())
+    assert.equal(stream.stats().unread, 0)
+    receiver.failed(new StreamClosed('as was asked for'))
     assert.equal(receiver.received(Buffer.alloc(100), true), true)
     receiver.closed()
     yield* closer

@@ -1,6 +1,6 @@
 // An open file: what is read and written, where, and what comes of errors and stops. Real files.
 
-import { appendFileSync, closeSync, readFileSync, truncateSync } from 'node:fs'
+import { appendFileSync, closeSync, openSync, readFileSync, truncateSync } from 'node:fs'
 import { type File, IOError, openFile, StreamClosed, UnexpectedEnd } from 'polyphony/io'
 import {
   assert,
@@ -11,11 +11,13 @@ import {
   type Routine,
   random,
   run,
+  runtime,
   snooze,
   spin,
   test,
   thrownBy,
   turn,
+  until,
 } from '../prelude.js'
 import { expiring } from '../shared/limits.js'
 import { outcomeOf, pattern } from '../shared/stream.js'
@@ -59,6 +61,8 @@ testFile('is written when the write is over; an end is an end of writing only', 
 
 testFile('goes on after its end when it has grown', 'one\n', 'r', function* (file) {
   assert.deepEqual([yield* file.gets(), yield* file.gets()], ['one', undefined])
+  for (let n = 0; n < 3; n++) yield* turn()
+  assert.ok(!process.getActiveResourcesInfo().includes('FSReqCallback'), 'it is read on and on')
   appendFileSync(file.path, 'two\nabc')
   assert.equal(yield* file.gets(), 'two')
   assert.ok((yield* thrownBy(file.readExactly(5))) instanceof UnexpectedEnd)
@@ -122,6 +126,11 @@ test('is written to its end if one fiber ends it and another closes it', () =>
     const file = yield* openFile(freshPath(), 'w')
     const fibers = [spin(() => file.end('hello')), spin(() => file.close())]
     yield* Fiber.await(...fibers)
+    yield* openFile(file.path, 'a', (again) => again.end())
+    const lost = yield* openFile(file.path, 'a')
+    lost.tryWrite('lost')
+    lost.destroy()
+    yield* lost.close()
     assert.equal(textOf(file.path), 'hello')
   }))
 
@@ -188,14 +197,14 @@ describe('the place', () => {
     '0123456789',
     'r+',
     function* (file) {
-      const writers = [6, 0, 2, 8].map((place) =>
+      const writers = [6, 0, 2, 2, 8].map((place, index) =>
         spin(function* () {
           file.seek(place)
-          yield* file.write('ab')
+          yield* file.write(index === 3 ? 'CD' : 'ab')
         }),
       )
       yield* Fiber.await(...writers)
-      assert.equal(textOf(file.path), 'abab45abab')
+      assert.equal(textOf(file.path), 'abCD45abab')
     },
   )
 
@@ -279,6 +288,11 @@ describe('what goes wrong', () => {
         assert.ok(error instanceof IOError)
         assert.equal(error.message, '/dev/full.write() failed: no space left on device (ENOSPC)')
       }
+      const underway = spin(() => thrownBy(file.write('x')))
+      yield* snooze()
+      yield* until(new Promise<void>((begun) => process.nextTick(begun)))
+      const behind = yield* thrownBy(file.write('y'))
+      assert.deepEqual([(yield* underway).code, behind.code], ['ENOSPC', 'ENOSPC'])
       yield* file.close()
     }))
 
@@ -294,6 +308,48 @@ describe('what goes wrong', () => {
       yield* over.stat() // comes after the write
       assert.ok(isFull(yield* thrownBy(over.write('y'))))
       assert.ok(isFull(yield* thrownBy(over.close())))
+    }))
+
+  /** Lets the number of an open file stand for another. */
+  function becomes(fd: number, path: string, flags: string): void {
+    closeSync(fd)
+    assert.equal(openSync(path, flags), fd)
+  }
+
+  test('after a write that failed, the file is where it was, and can be written again', () =>
+    run(function* () {
+      const file = yield* openFile(fileWith('0123'), 'r+')
+      yield* file.write('ab')
+      becomes(file.fd, '/dev/null', 'r')
+      assert.equal((yield* thrownBy(file.write('xx'))).code, 'EBADF')
+      assert.equal(file.position, 2)
+      becomes(file.fd, file.path, 'r+')
+      yield* file.write('cd')
+      assert.equal(textOf(file.path), 'abcd')
+      becomes(file.fd, '/dev/null', 'r')
+      file.tryWrite('xx')
+      yield* file.stat() // comes after the write
+      becomes(file.fd, file.path, 'r+')
+      assert.equal((yield* thrownBy(file.write('yy'))).code, 'EBADF') // it could not be told before
+      assert.equal((yield* thrownBy(file.close())).code, 'EBADF')
+    }))
+
+  test('a call can be waited for again, also after a stop, and not by two fibers at once', () =>
+    run(function* () {
+      const { external } = runtime()
+      const open = openFile(fileWith('x'))
+      const opening = spin(() => open)
+      yield* snooze()
+      yield* opening.stop()
+      const file = yield* open
+      const stat = file.stat()
+      const fiber = spin(() => stat)
+      yield* snooze()
+      assert.match((yield* thrownBy(stat)).message, /\.stat\(\)/)
+      yield* fiber.stop()
+      assert.equal((yield* stat).size, 1)
+      yield* file.close()
+      assert.equal(runtime().external, external)
     }))
 
   test('an error of the close is told by it', () =>
@@ -362,6 +418,8 @@ describe('what goes wrong', () => {
       assert.throws(() => device.seek(0), BadState)
       assert.throws(() => device.position, /\/dev\/zero has no position: it is no file on a disk/)
       assert.deepEqual(yield* device.readExactly(3), Buffer.alloc(3))
+      yield* thrownBy(device.truncate())
+      assert.ok(device.stats().unread > 0) // what was read ahead is still there
       yield* expiring(moveOnAfter, () => device.readUntil('x', { limit: Infinity }))
       yield* turn()
       yield* device.close()

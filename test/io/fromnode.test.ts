@@ -75,7 +75,7 @@ describe('both directions', () => {
     yield* writer
     assert.equal(stream.tryWrite('x'), true)
     node.take()
-    assert.equal(node.text, 'shortlong enough to fill itx')
+    assert.deepEqual([node.text, node.listenerCount('drain')], ['shortlong enough to fill itx', 1])
   })
 
   test('bytes may be reused when their write is over, whatever the stream does with them', function* () {
@@ -201,7 +201,7 @@ describe('the end', () => {
       if (how === 'gives up') yield* closing.stop()
       else node.take()
       yield* closing.join()
-      assert.deepEqual([node.text, node.destroyed], [expected, true])
+      assert.deepEqual([node.text, node.destroyed, node.closed], [expected, true, true])
     }
   })
 
@@ -269,6 +269,7 @@ describe('the end', () => {
     const stream = fromNode(ended)
     assert.equal(yield* stream.gets(), undefined)
     assert.match((yield* thrownBy(stream.write('x'))).message, /too late/)
+    yield* stream.end()
     yield* stream.close()
 
     const destroyed = new PassThrough().destroy()
@@ -286,7 +287,10 @@ describe('the end', () => {
     }
   })
 
-  test('a stream that never tells its close is closed all the same', function* () {
+  test('close waits until Node has closed it; a stream that never tells is closed all the same', function* () {
+    const slow = new Writable({ write() {}, destroy: (_error, done) => void setImmediate(() => done(null)) })
+    yield* fromNode(slow).close()
+    assert.equal(slow.closed, true)
     for (const node of [new Slow({ emitClose: false }), new Readable({ emitClose: false, read() {} })]) {
       yield* fromNode(node).close()
       assert.equal(node.destroyed, true)

@@ -56,6 +56,9 @@ test('feeds each and forEach, and closes its file when they are over or left', (
     yield* source.close()
     assert.deepEqual([yield* first, yield* second, yield* source.next()], [END, END, END])
     yield* descriptorsBack(before)
+    const whole = readLines(path).iterate()
+    while ((yield* whole.next()) !== END); // and not closed by us
+    yield* descriptorsBack(before)
   }))
 
 test('S50 a loop over a long file lets other fibers run', () =>

@@ -1,6 +1,6 @@
-// Streams in memory beyond the contract (test/shared/stream.ts): deadlocks, async code, two worlds.
+// Streams in memory beyond the contract (test/shared/stream.ts): closing with bytes inside, deadlocks, async code, two worlds.
 
-import { pair, pipe } from 'polyphony/io'
+import { pair, pipe, StreamClosed } from 'polyphony/io'
 import {
   assert,
   END,
@@ -9,8 +9,10 @@ import {
   scope,
   spin,
   test,
+  thrownBy,
   toAsyncIterable,
   until,
+  untilWaiting,
   use,
   virtual,
 } from '../prelude.js'
@@ -68,4 +70,28 @@ test('fibers of two worlds can talk over one stream', function* () {
   yield* client.write('hello\n')
   yield* until(other)
   assert.equal(yield* client.gets(), 'you said hello')
+})
+
+test('destroyed by the other side with bytes unread: a writer that waits gets an IOError', function* () {
+  const [client, server] = pair()
+  const writer = spin(() => thrownBy(client.write(...Array<Buffer>(5).fill(Buffer.alloc(100_000)))))
+  yield* untilWaiting(writer)
+  yield* server.readExactly(10)
+  server.destroy()
+  assert.equal((yield* writer).code, 'ECONNRESET')
+  assert.equal(server.stats().unread, 0)
+})
+
+test('a pipe that is closed takes what is in it along', function* () {
+  const stream = pipe()
+  const writer = spin(() => thrownBy(stream.write(Buffer.alloc(100_000))))
+  yield* untilWaiting(writer)
+  yield* stream.close()
+  assert.ok((yield* writer) instanceof StreamClosed)
+  assert.ok((yield* thrownBy(stream.read())) instanceof StreamClosed)
+  const other = pipe()
+  yield* other.write('one\ntwo\n')
+  assert.equal(yield* other.gets(), 'one')
+  yield* other.close()
+  assert.equal(other.stats().unread, 0)
 })

@@ -197,8 +197,9 @@ describe('a named pipe', () => {
       run(function* () {
         const before = descriptors()
         // More than Node has threads: were one left behind, the last could not end.
+        const open = openFile(fifo(), flag)
         for (let i = 0; i < 6; i++) {
-          const fiber = spin(() => openFile(fifo(), flag))
+          const fiber = spin(() => open)
           for (let n = 0; n < 5; n++) yield* turn()
           yield* fiber.stop()
         }

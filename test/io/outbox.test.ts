@@ -13,6 +13,7 @@ import {
   spin,
   test,
   thrownBy,
+  turn,
   until,
 } from '../prelude.js'
 import { pattern } from '../shared/stream.js'
@@ -74,28 +75,30 @@ test('chunks of all sizes and kinds arrive in order, and each may be reused afte
     }),
   ))
 
-test('sockets that are written to in one turn do not mix, while one of them has no room', () =>
-  run(() =>
-    pairOf(function* (a, aSide) {
-      yield* pairOf(function* (b, bSide) {
-        const arrived = everything(bSide)
-        let [aSize, bSize] = [0, 0]
-        for (let i = 0; i < 500 || (a.stats().writers === 0 && i < 50_000); i++) {
-          const size = 1 + (i % 90)
-          if (a.tryWrite(Buffer.alloc(size, 'a'))) aSize += size
-          if (i % 10 === 0 && a.tryWrite(Buffer.alloc(5000, 'a'))) aSize += 5000
-          yield* b.write(Buffer.alloc(size, 'b'))
-          bSize += size
-          if (i % 50 === 0) yield* snooze()
-        }
-        yield* b.end()
-        const ending = spin(() => a.end())
-        assert.ok((yield* arrived).equals(Buffer.alloc(bSize, 'b')))
-        assert.ok((yield* everything(aSide)).equals(Buffer.alloc(aSize, 'a')))
-        yield* ending
-      })
-    }),
-  ))
+for (const isAlike of [false, true]) {
+  test(`sockets that are written to in one turn do not mix, while one has no room${isAlike ? ', chunk by chunk' : ''}`, () =>
+    run(() =>
+      pairOf(function* (a, aSide) {
+        yield* pairOf(function* (b, bSide) {
+          const arrived = everything(bSide)
+          let [aSize, bSize] = [0, 0]
+          for (let i = 0; i < 6000; i++) {
+            const size = isAlike ? 3000 : 1 + (i % 90)
+            if (a.tryWrite(Buffer.alloc(size, 'a'))) aSize += size
+            if (!isAlike && i % 10 === 0 && a.tryWrite(Buffer.alloc(5000, 'a'))) aSize += 5000
+            yield* b.write(Buffer.alloc(size, 'b'))
+            bSize += size
+            if (isAlike || i % 50 === 0) yield* turn() // what was written in one turn goes out together
+          }
+          yield* b.end()
+          const ending = spin(() => a.end())
+          assert.ok((yield* arrived).equals(Buffer.alloc(bSize, 'b')))
+          assert.ok((yield* everything(aSide)).equals(Buffer.alloc(aSize, 'a')))
+          yield* ending
+        })
+      }),
+    ))
+}
 
 test('small writes of one turn arrive together, also those outside of any fiber', () =>
   run(() =>

@@ -2,7 +2,7 @@
 
 import { Writable } from 'node:stream'
 import { type IOError, stderr, stdout } from 'polyphony/io'
-import { assert, describe, run, scope, sleep, test, thrownBy, use } from '../prelude.js'
+import { assert, describe, run, scope, sleep, spin, test, thrownBy, untilWaiting, use } from '../prelude.js'
 import { waitingFor } from './scripted.js'
 
 /** What Node would write to the system: taken at once, or when `go` is called. */
@@ -35,8 +35,6 @@ function replace(name: 'stdout' | 'stderr'): { output: Output; count: () => numb
 
 // Each is opened once, so these tests are one story.
 describe('standard output', () => {
-  let errors: Output
-
   test('is opened by the first write, once; a write is over when the system has the bytes', function* () {
     const { output, count } = replace('stdout')
     assert.deepEqual([stdout.stats().writers, count()], [0, 0])
@@ -61,8 +59,8 @@ describe('standard output', () => {
     assert.deepEqual([output.text, count(), stdout.tryWrite('')], ['one two three four ', 1, true])
   })
 
-  test('end, close, destroy and use leave it open', async () => {
-    errors = replace('stderr').output
+  test('end, close, destroy and use leave it open; an error is told by the write, and by each after it', async () => {
+    const { output } = replace('stderr')
     await run(function* () {
       yield* stderr.end('ended')
       yield* stderr.close()
@@ -70,8 +68,17 @@ describe('standard output', () => {
       stderr.destroy()
     })
     assert.equal(await stderr[Symbol.asyncDispose]().then(() => 'over'), 'over')
-    await run(() => stderr.write(', still there'))
-    assert.deepEqual([errors.text, errors.writableEnded], ['ended, still there', false])
+    await run(function* () {
+      yield* stderr.write(', still there')
+      assert.deepEqual([output.text, output.writableEnded], ['ended, still there', false])
+      output.isSlow = true
+      const writer = spin(() => thrownBy(stderr.write('x')))
+      yield* untilWaiting(writer)
+      output.destroy(Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
+      for (const { code, message } of [(yield* writer) as IOError, yield* thrownBy(stderr.write('y'))]) {
+        assert.deepEqual([code, message], ['EPIPE', 'stderr.write() failed: broken pipe (EPIPE)'])
+      }
+    })
   })
 
   test('cannot be read from', function* () {
@@ -79,14 +86,5 @@ describe('standard output', () => {
       (yield* thrownBy((stdout as any).gets())).message,
       'stdout.gets() failed: stdout cannot be read from',
     )
-  })
-
-  test('an error is told where it was written, and by each write after it', function* () {
-    errors.isSlow = true
-    const writer = yield* waitingFor(() => thrownBy(stderr.write('x')))
-    errors.destroy(Object.assign(new Error('broken pipe'), { code: 'EPIPE' }))
-    for (const { code, message } of [(yield* writer) as IOError, yield* thrownBy(stderr.write('y'))]) {
-      assert.deepEqual([code, message], ['EPIPE', 'stderr.write() failed: broken pipe (EPIPE)'])
-    }
   })
 })

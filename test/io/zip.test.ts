@@ -34,6 +34,7 @@ import {
   type Op,
   random,
   run,
+  runtime,
   spin,
   test,
   thrownBy,
@@ -95,6 +96,7 @@ for (const { verb, pack, unpack, packSync, unpackSync } of FORMATS) {
         const back = unpack(packSync(input))
         yield* back
         assert.deepEqual(yield* back, Buffer.from(input as string))
+        assert.equal(runtime().external, 0)
       })
     }
 
@@ -152,6 +154,14 @@ for (const { verb, pack, unpack, packSync, unpackSync } of FORMATS) {
       assert.equal(`${yield* unpack(small, { limit: 5 })}`, '12345')
       assert.ok((yield* thrownBy(unpack(small, { limit: 4 }))) instanceof LimitExceeded)
       assert.equal(`${yield* unpack(packSync(''), { limit: 0 })}`, '')
+    })
+
+    test('nothing is taken ahead of a target that does not take it', function* () {
+      const [source, full] = [pipe(), pipe()]
+      const fibers = [spin(() => source.end(noise(2_000_000))), spin(() => pack(source, full))]
+      yield* eventually(() => full.stats().writers > 0)
+      assert.ok(source.stats().unread > 1_000_000, `${source.stats().unread}`)
+      for (const fiber of fibers) yield* fiber.stop()
     })
 
     test('nothing is worked ahead of a target that does not take it', function* () {
@@ -282,6 +292,7 @@ describe('the header of gzip', () => {
   test('is not told where there is none', function* () {
     const onHeader = () => assert.fail('there is no header')
     assert.ok((yield* thrownBy(gunzip('x'.repeat(300_000), { onHeader }))) instanceof CorruptInput)
+    assert.ok((yield* thrownBy(gunzip(Buffer.alloc(20), { onHeader }))) instanceof CorruptInput)
     assert.ok((yield* thrownBy(gunzip('', { onHeader }))) instanceof UnexpectedEnd)
   })
 })

@@ -618,6 +618,7 @@ const betweenTwo: Partial<Record<Rule, Promises>> = {
       const writer = spin(() => outcomeOf(a.write(bytes)))
       yield* eventually(() => a.stats().written === bytes.length)
       const closer = spin(() => a.close())
+      yield* eventually(() => closer.state === 'waiting' || closer.state === 'dead')
       assert.ok((yield* b.readAll()).equals(bytes))
       yield* closer
       yield* writer
