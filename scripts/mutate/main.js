@@ -13,6 +13,7 @@
 //
 // A mutant is tried against the tests that reach its place, the nearest first; the first that fails ends it. One that no
 // test notices survives. Survivors must be explained in explained.js, or the run fails.
+import { availableParallelism } from 'node:os'
 import { needBuilt, readArgs, refuse, wholeNumber } from '../args.js'
 import { isLong, testFiles } from '../suite.js'
 import { coverage } from './coverage.js'
@@ -24,7 +25,8 @@ import { isUsual } from './operators.js'
 import { writeTable } from './table.js'
 import { operatorMutants, Workspace } from './workspace.js'
 
-const WORKERS = 2
+/** One more than there are cores: a mutant that hangs keeps its worker waiting. */
+const WORKERS = availableParallelism() + 1
 /** About the text of the code, the documents or the scripts: they notice any change, or none. */
 const NOT_RUN = /^(documents|house|tools)\//
 /** Tests that are tried at most for one mutant, the nearest first; and long ones, if none of these has noticed it. */
@@ -118,7 +120,7 @@ function believed(mutant) {
   return options.fresh || explain(mutant) === undefined ? {} : { by: null, why: 'explained' }
 }
 
-/** Tries mutants against the tests of some files, two at a time. */
+/** Tries mutants against the tests of some files, a few at a time. */
 async function tryPhase(open, files, killers, prints) {
   const covered = await coverage(workspaces, operated, files, progress)
   covered.most = options.matrix !== undefined ? Infinity : files.every(isLong) ? MOST_LONG : MOST

@@ -1,4 +1,4 @@
-// A copy of the package in which dist is instrumented and the tests are run by the harness. Two of them work side by side.
+// A copy of the package in which dist is instrumented and the tests are run by the harness.
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
