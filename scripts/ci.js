@@ -15,7 +15,7 @@ const FIRST = [
 const JOBS = [
   ['suite', 'node scripts/test.js --all'],
   ['suite on the newest Node', 'node scripts/newest.js --all'],
-  ['mutants', 'node scripts/mutate/main.js --sample 30'],
+  ['mutants', 'node scripts/mutate/main.js --hand --sample 12'],
   ['package and bundles', 'node scripts/pack.js'],
   ['random programs', 'node build/test/random/main.js --seed 1'],
   ['seeds', 'node scripts/seeds.js 5'],

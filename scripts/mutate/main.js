@@ -6,6 +6,7 @@
 //   npm run mutate core/gate sync/        those that operators make of these files
 //   npm run mutate -- --sample 20         some of both, others each day; --seed N repeats a sample. CI does this
 //   npm run mutate -- sync/ --tests sync/ --tests explore/   with test files of these rooms only
+//   npm run mutate -- --hand              only those written by hand
 //   npm run mutate -- --more              also with operators whose mutants often change nothing; nothing fails then
 //   npm run mutate -- --fresh             forgets what earlier runs have found, and tries the explained ones too
 //   npm run mutate -- --write             also writes docs/mutants.md
@@ -34,11 +35,12 @@ const MOST = 400
 const MOST_LONG = 40
 
 const { values: options, words } = readArgs(
-  'npm run mutate -- [rule or part of a path ...] [--tests part-of-path ...] [--sample n [--seed n]] [--more] [--fresh] [--write] [--matrix file]',
+  'npm run mutate -- [rule or part of a path ...] [--tests part-of-path ...] [--sample n [--seed n]] [--hand] [--more] [--fresh] [--write] [--matrix file]',
   {
     sample: { type: 'string' },
     seed: { type: 'string' },
     tests: { type: 'string', multiple: true },
+    hand: { type: 'boolean' },
     more: { type: 'boolean' },
     fresh: { type: 'boolean' },
     write: { type: 'boolean' },
@@ -70,7 +72,8 @@ function phases() {
 }
 
 function choose() {
-  const all = [...byHand, ...(options.more ? operated : operated.filter(isUsual))]
+  const made = options.more ? operated : operated.filter(isUsual)
+  const all = options.hand ? byHand : [...byHand, ...made]
   const isMeant = (mutant, word) =>
     mutant.rule === undefined ? mutant.file.includes(word) : mutant.rule === word
   for (const word of words) {
@@ -141,8 +144,9 @@ async function tryPhase(open, files, killers, prints) {
 }
 
 /** { by: the test that notices it or null, why, all: with --matrix, every test that does }. */
-async function tryOne(workspace, mutant, { reachedBy, most }, killers) {
-  const near = mutant.rule === undefined ? reachedBy[mutant.id] : testsOfFile(mutant.file, reachedBy)
+async function tryOne(workspace, mutant, covered, killers) {
+  const { reachedBy, most } = covered
+  const near = mutant.rule === undefined ? reachedBy[mutant.id] : testsNear(mutant, covered)
   const plan = near
     .map((id) => tests.get(id))
     .map((test) => ({ test, order: orderOf(mutant, test, killers) }))
@@ -164,10 +168,15 @@ async function tryOne(workspace, mutant, { reachedBy, most }, killers) {
   return { by: caught?.failed ?? null, why: caught?.why ?? '', all }
 }
 
-function testsOfFile(file, reachedBy) {
-  const ids = new Set()
+/** For a mutant written by hand: the tests of its rule, and those that reach anything in its file. */
+function testsNear({ rule, file }, { tests, reachedBy }) {
+  const ids = new Set([...tests.keys()].filter((id) => isOfRule(id, rule)))
   for (const mutant of operated) if (mutant.file === file) for (const id of reachedBy[mutant.id]) ids.add(id)
   return [...ids]
+}
+
+function isOfRule(id, rule) {
+  return id.includes(` > ${rule} `)
 }
 
 /** A test that has noticed a mutant of a function is the first to be tried against the others there. */
@@ -178,8 +187,7 @@ function placeOf({ file, within }, test) {
 /** Tests that have noticed something in the same function; of the rule, the file, its room, all others; narrow ones first. */
 function orderOf(mutant, test, killers) {
   const room = mutant.file.split('/')[0]
-  const isOfRule = mutant.rule !== undefined && new RegExp(`\\b${mutant.rule}\\b`).test(test.id)
-  const place = isOfRule
+  const place = isOfRule(test.id, mutant.rule)
     ? 0
     : test.file === mutant.file.replace(/\.js$/, '.test.js')
       ? 1
