@@ -4,179 +4,30 @@
 /** @type {{ why: string, keys: (string | RegExp)[] }[]} */
 const EXPLAINED = [
   {
-    why: 'Belt and braces: the place before it, or every caller, has made sure of it.',
+    why: 'Belt and braces: another place has seen to it before, or does so a moment later.',
     keys: [
       /^\S+ force never region\._phase >= FORCED$/,
       /^\S+ link without fiber\.newer = null;$/,
       /^\S+ bodyEnded without fiber\.abandonInside\(\);$/, // of its cleanups: their own region has done it
       /^\S+ foldError never cleaning != null$/, // their children hang on scopes, which keep the errors
       /^\S+ foldError without cleaning\.errors\.push\(error\);$/,
-    ],
-  },
-  {
-    why: 'One of the two calls is enough, unless the restart is asked for between them.',
-    keys: [/^\S+ die without forgetRestart\(fiber\);( #2)?$/],
-  },
-  {
-    why: 'An observer that has left or was told is written anew when it is used again.',
-    keys: [/^\S+ (unobserve|tellObservers) without observer\.before = null;$/],
-  },
-  {
-    why: 'Only speed: the timer is set again for the same time.',
-    keys: [/^\S+ Deadline\.stopWaiting never this\.leaveAt === Infinity$/],
-  },
-  {
-    why: 'It only lets go of an object a little earlier: nothing reads the field before it is set again.',
-    keys: [
-      /Cold\.release without this\.(monitoring|unlisten) = null;/,
-      /ManyOp\.leave without watch\.watcher = null;/,
-      /forget without fiber\.value = undefined;/,
-      /reincarnate without fiber\.value = undefined;/,
-    ],
-  },
-  {
-    why: 'A shortcut: the longer way does the same, more slowly.',
-    keys: [
-      /deliver never op === RECEIVE && cold === null/,
-      /suppress never Array\.isArray\(before\) && !Object\.isFrozen\(before\)/,
-      /reincarnate without fiber\.budget = fiber\.runtime\.freshBudget;/,
-      /Block\.open never !this\.native$/,
-      /Block\.advance never this\.native$/,
-      /start never isPlainGenerator\(returned, body\)/,
-      /Runtime\.turn never fiber\.cold === null/,
-      /tap without tapped = listeners\.size > 0;/,
-    ],
-  },
-  {
-    why: 'Belt and braces: what is in no list is taken out of none, and what holds no properties is refused further on.',
-    keys: [
+      /^\S+ die without forgetRestart\(fiber\);( #2)?$/,
       /ManyOp\.leave never watch\.watcher === null/,
       /Watch\.ended without this\.watcher = null;/,
       /carries never typeof thrown !== 'object' \|\| thrown === null/,
       /suppress never \(typeof first !== 'object' && typeof first !== 'function'\) \|\| first === null/,
-    ],
-  },
-  {
-    why: 'It gives every op the same shape; undefined would be as good.',
-    keys: [/op\.js {2}without BaseOp\.prototype\.idle = false;/],
-  },
-  {
-    why: 'It only lets go of an object a little earlier, or clears a field that is not read before it is set again.',
-    keys: [
-      /Block\.leave without this\.(inner|outer) = null;/,
-      /Block\.abandon without this\.inner = null;/,
-      /Block\.open without this\.stopSignal = null;/,
-      /startCleanups without fiber\.value = undefined;/,
-    ],
-  },
-  {
-    why: 'Cleanups set their deadline as they begin, so it makes no difference that their first op looks for one.',
-    keys: [/startCleanups without fiber\.budget = 0;/],
-  },
-  {
-    why: 'Belt and braces: what it looks for was looked for just before, or cannot be any more.',
-    keys: [
       /ChildrenGone\.enter never this\.scope\.newest === null/,
       /Scope\.begin without this\.gone = null;/,
       /Runtime\.turn without this\.awake = true;/,
       /wake never fiber\._phase !== LIVE/,
-    ],
-  },
-  {
-    why: 'It only lets go of an object a little earlier; what holds it is dropped soon after.',
-    keys: [
-      /Attempt\.end without this\.cleanup = undefined;/,
-      /Events\.stopListening without this\.unsubscribe = null;/,
-      /Until\.end without this\.reaction = null;/,
-      /Reaction\.tell without this\.first = this\.others = this\.left = null;/,
-    ],
-  },
-  {
-    why: 'A world that waits for the outside would look for the answer every few turns, not sleep until it is woken: speed.',
-    keys: [/live without backend\.onTimer = /, /live never backend\.onTimer !== null/],
-  },
-  {
-    why: 'One round of mixing is enough to shuffle fibers; which order belongs to which seed is no promise.',
-    keys: [/random without mixed = Math\.imul/],
-  },
-  {
-    why: 'a field is cleared so that memory is freed early; the object is not read before the field is set again',
-    keys: [
-      /ForEach\.judge without this\.members\.delete\(member\);/,
-      /Event\.reset without this\.value = undefined;/,
-      /Hold\.(leave|abandon) without this\.(inner|outer) = null;/,
-      /Lease\.letGo without this\.slot = undefined;/,
-      /Stock\.buried without slot\.resource = undefined;/,
-      /Mutex\.passOn without this\.depth = 0;/,
-    ],
-  },
-  {
-    why: 'a short cut: the general way that is taken instead gives the same result, more slowly',
-    keys: [
-      /Contest\.work never this\.missing === 0/,
-      /ForEach\.put never value === undefined/,
-      /Team\.discardLater never this\.discard === undefined/,
-      /Hold\.start never isPlainGenerator\(returned, body\)/,
-      /Hold\.run without this\.native = native;/,
-      /Hold\.advance never this\.native/,
-      /burial never typeof returned !== 'object' \|\| returned === null/,
-      /approves never typeof answer !== 'object' \|\| answer === null/,
-    ],
-  },
-  {
-    why: 'an op that was given to a combinator knows by itself whether it was waited for',
-    keys: [/Contest\.began without this\.started\.add\(item\);/, /attempt without contest\.began\(item\);/],
-  },
-  {
-    why: 'an error that is thrown is never kept beside itself',
-    keys: [/ForEach\.tell without member\.isTold = true;/],
-  },
-  {
-    why: 'the state is set again before it is read: by the first passage of a runtime, by attach, by a signal, by a set that has it',
-    keys: [
+      /Contest\.began without this\.started\.add\(item\);/,
+      /attempt without contest\.began\(item\);/,
+      /ForEach\.tell without member\.isTold = true;/,
       /Throttler\.serveRuntime without this\.late = 0;/,
       /Lease\.enter without this\.comer = null; #2/,
       /Wait\.enter without this\.isSingle = false;/,
       /Mutex\.watch never this\.watched !== null/,
-    ],
-  },
-  {
-    why: 'cannot happen: only a fiber whose slot has no check is ready, workers end together, an ended source hires no worker',
-    keys: [
-      /Upkeep\.isGood never check === undefined/,
-      /Turn\.abort without this\.line\.leave\(fiber\);/,
-      /ForEach\.end without this\.free--;/,
-      /Event\.putBack never this\.signaled/,
-    ],
-  },
-  {
-    why: 'the list of observers of a dead fiber is not read any more',
-    keys: [/Member\.ended without this\.watcher = null;/],
-  },
-  {
-    why: 'Only on another system, or on another version of Node, does it make a difference.',
-    keys: [
-      /adopt never onread === undefined/,
-      /adopt without adoption\.works = false;/,
-      /adopt never socket\._handle !== handle/,
-      /Listen\.target other reusePort === undefined/,
-    ],
-  },
-  {
-    why: 'Leaving destroys what was begun, so a late answer cannot come; this is the second guard.',
-    keys: [/(Connect|Listen)\.(discard|late) without/],
-  },
-  {
-    why: 'It only tells the tap of a late answer.',
-    keys: [/(Accept|Recv)\.late without super\.late\(/],
-  },
-  {
-    why: 'A datagram is put back in the stretch of code that took it: no fiber waits then, and the socket is open.',
-    keys: [/UdpSocket\.putBack never this\.isClosed/, /UdpSocket\.putBack without this\.give\(/],
-  },
-  {
-    why: 'A second guard against events that Node does not send any more, or that a check before it has caught.',
-    keys: [
+      /(Connect|Listen)\.(discard|late) without/,
       /acceptLoop\.handle never !socket\.isLostBy\(error\)/,
       /Server\.connected without accepted\.destroy\(\);/,
       /Server\.destroy never !this\.isOpen/,
@@ -191,66 +42,6 @@ const EXPLAINED = [
       /Handshakes\.secured without secure\.destroy\(\);/,
       /Handshakes\.close without this\.admit = null;/,
       /askOnFiber without cold\.isolated = true;/,
-    ],
-  },
-  {
-    why: 'Nothing of it can be seen but memory that is kept longer.',
-    keys: [
-      /adopt without inside\._handle = null;/,
-      /Connect\.over without this\.socket = null;/,
-      /Listen\.over without this\.node = null;/,
-      /askOnFiber without cold\.atEnd = /,
-      /UdpSocket\.destroy without this\.closing\.clear\(\);/,
-    ],
-  },
-  {
-    why: 'One op for all waits saves memory; an op for each wait is a debug aid.',
-    keys: [/UdpSocket\.(recv|receiving) other debugging/],
-  },
-  {
-    why: 'Node cannot read it back, and it changes nothing on the loopback.',
-    keys: [/adjust never (ttl|multicast\.ttl|multicast\.loopback) !== undefined/],
-  },
-  {
-    why: 'The system would have to refuse what it does not refuse here.',
-    keys: [/Listen\.enter without node\.close\(\); #2/, /Bind\.start without refused\(error\); #2/],
-  },
-  {
-    why: 'The streams of a process are closed with its owner; until then a held pipe only delays the end of the program.',
-    keys: [/Process\.stream without node\.unref\(\);/],
-  },
-  {
-    why: 'executors: a shortcut; the longer way comes to the same',
-    keys: [
-      /Batch\.settleAll never open === 0$/,
-      /^\S+ isError never typeof result/,
-      /Eventual\.wait never this\.waiter === null && this\.line === null$/,
-      /Front\.hasRoom never lanes\.length === 1$/,
-      /Front\.refuseSubmit never !this\.isInside/,
-      /Histogram\.quantile never left === 0$/,
-    ],
-  },
-  {
-    why: 'executors: wakes a handler that is awake, or looks once more where there is nothing to take',
-    keys: [
-      /Callers\.wake never this\.isWaking \|\|/,
-      /Callers\.wake without this\.isWaking = true;$/,
-      /Crew\.wake never this\.isWaking \|\|/,
-      /Crew\.wake without this\.isWaking = true;/,
-      /Front\.wake never this\.isAsking$/,
-      /Front\.wake without this\.isAsking = true;$/,
-    ],
-  },
-  {
-    why: 'executors: how many items an async handler gets when a turn is cut short depends on the speed of the machine',
-    keys: [
-      /Callers\.constructor never this\.front\.runtime\.queue\.size > 0$/,
-      /Callers\.constructor without setImmediate\(this\.lookNow\);$/,
-    ],
-  },
-  {
-    why: 'executors: belt and braces; another place sees to the same, at the same moment, or before a program can look',
-    keys: [
       /Worker\.drop without this\.batch = null;$/,
       /^\S+ work without worker\.batch = null; #2$/,
       /^\S+ endAfter without front\.end\(\);$/,
@@ -261,87 +52,8 @@ const EXPLAINED = [
       /Future\.accepted without extras\.submitter = null;$/,
       /SubmitAsync\.handIn without future\.extras\.submitter = null;$/,
       /Submit(Async)?\.(abort|accepted|settled) without this\.owner = null;$/,
-    ],
-  },
-  {
-    why: 'executors: lets go of memory a moment earlier; its holder goes with it, or is made anew',
-    keys: [
-      /Callers\.returned without this\.free\.push\(place\);$/,
-      /Eventual\.tell without this\.line = null;$/,
-      /Eventual\.resolve without this\.deferred = null;$/,
-      /Future\.settle without this\.extras = null;$/,
-      /Lane\.clear without this\.probe = null;$/,
-      /Limits\.end without this\.unlisten = null;$/,
-    ],
-  },
-  {
-    why: 'executors: a worker whose stop was swallowed has traces of it, so it ends before its next wait for work',
-    keys: [/crew\.js {2}without (Rest|Between)\.prototype\.idle = true;$/],
-  },
-  {
-    why: 'memory: it forgets what is over, and nothing asks for it again',
-    keys: [
-      / Supervision\.constructor without this\.uninstall\(\);$/, // an abandoned host is dead, and watches nothing
-      / Trap\.handle without atEnd\(fiber, \(\) => this\.handlers\.delete\(fiber\)\);$/, // to stop a dead fiber does nothing,
-    ],
-  },
-  {
-    why: 'memory: without a limit, restarts are counted in vain',
-    keys: [/ Intensity\.count never restarts === Infinity$/],
-  },
-  {
-    why: 'belt and braces: a wait that is over is not told, would not listen, and its fiber takes only one answer (S34)',
-    keys: [
       / Change\.(abort|fire) without this\.fiber = null;$/,
       / Supervision\.until without this\.waiting = null;$/,
-    ],
-  },
-  {
-    why: 'speed: the timer of Node is made anew at each rest, for the same time',
-    keys: [/ NodeBackend\.arm without this\.armedFor = time;$/],
-  },
-  {
-    why: 'a timer of Node that has fired takes ref, unref and clear without effect',
-    keys: [/ NodeBackend\.constructor without this\.timeout = null;$/],
-  },
-  {
-    why: 'Memory of streams is used again, or let go early: without it they need more of it, and do the same.',
-    keys: [
-      /^\S+ (lend|giveBack|loseLent) (never (lent !== undefined|count === MOST)|without (count|free))/,
-      /Borrow\.receive (never isOwned|without this\.lent = lend)/,
-      /Borrow\.(feed without this\.cutBefore|giveBack |lose )/,
-      /^\S+ readLoop without next\.(giveBack|lose)\(\);/,
-      /Intake\.(clear|done) without this\.(isShared = false|wides\?\.close\(\))/,
-      /Intake\.cut without this\.done\(chunk\);/,
-      /Intake\.push never length < SMALL/,
-      /Inflow\.recycle without this\.intake\.recycle/,
-      /^\S+ recycle never kept/,
-      /FileChannel\.constructor (never !isTaken|without (this\.buffer = NO_BYTES|isTaken = ))/,
-      /Duct\.shut without this\.chunks\.length = 0;/,
-      /^\S+ contents other length > bytes\.length \/ 2/,
-    ],
-  },
-  {
-    why: 'A shorter way to the same: what is left takes longer.',
-    keys: [
-      /^\S+ copying never max === Infinity/,
-      /Intake\.bytes never first\.length === count/,
-      /Intake\.find without this\.sought = delimiter;/,
-      /Intake\.wideLine without this\.findWide\(end\);/,
-      /WideFinder\.open without this\.chunk = chunk;/,
-      /^\S+ readLoop never result instanceof BaseOp/,
-      /FileChannel\.(constructor|seek|readOn) .*(fullReads|count === buffer\.length|this\.readAhead = 2)/,
-      /SendingChannel\.write without this\.isDirty = true;/,
-      /SendingChannel\.writeLarge (never this\.waiting === 0|without socket\.cork)/,
-      /SendingChannel\.copy never this\.from === this\.to/,
-      /SendingChannel\.put never typeof outbox === 'string'/,
-      /SendingChannel\.keepArena without this\.isSlow = true;/,
-      /^\S+ flushAll never dirty\.length === 0/,
-    ],
-  },
-  {
-    why: 'Two guards of one thing in streams: the other one, or Node, does it a moment later.',
-    keys: [
       /^\S+ Engine\.constructor without answer = fail;/, // the next look throws the same
       /Engine\.feed never error/,
       /FileCall\.(discard without|enter without this\.left = false)/, // an opening in vain closes its file itself
@@ -363,12 +75,154 @@ const EXPLAINED = [
     ],
   },
   {
+    why: 'Memory only: it lets go of something early, or uses memory again; nothing reads it before it is set anew.',
+    keys: [
+      /^\S+ (unobserve|tellObservers) without observer\.before = null;$/,
+      /Cold\.release without this\.(monitoring|unlisten) = null;/,
+      /ManyOp\.leave without watch\.watcher = null;/,
+      /forget without fiber\.value = undefined;/,
+      /reincarnate without fiber\.value = undefined;/,
+      /Block\.leave without this\.(inner|outer) = null;/,
+      /Block\.abandon without this\.inner = null;/,
+      /Block\.open without this\.stopSignal = null;/,
+      /startCleanups without fiber\.value = undefined;/,
+      /Attempt\.end without this\.cleanup = undefined;/,
+      /Events\.stopListening without this\.unsubscribe = null;/,
+      /Until\.end without this\.reaction = null;/,
+      /Reaction\.tell without this\.first = this\.others = this\.left = null;/,
+      /ForEach\.judge without this\.members\.delete\(member\);/,
+      /Event\.reset without this\.value = undefined;/,
+      /Hold\.(leave|abandon) without this\.(inner|outer) = null;/,
+      /Lease\.letGo without this\.slot = undefined;/,
+      /Stock\.buried without slot\.resource = undefined;/,
+      /Mutex\.passOn without this\.depth = 0;/,
+      /Member\.ended without this\.watcher = null;/,
+      /adopt without inside\._handle = null;/,
+      /Connect\.over without this\.socket = null;/,
+      /Listen\.over without this\.node = null;/,
+      /askOnFiber without cold\.atEnd = /,
+      /UdpSocket\.destroy without this\.closing\.clear\(\);/,
+      /Callers\.returned without this\.free\.push\(place\);$/,
+      /Eventual\.tell without this\.line = null;$/,
+      /Eventual\.resolve without this\.deferred = null;$/,
+      /Future\.settle without this\.extras = null;$/,
+      /Lane\.clear without this\.probe = null;$/,
+      /Limits\.end without this\.unlisten = null;$/,
+      / Supervision\.constructor without this\.uninstall\(\);$/, // an abandoned host is dead, and watches nothing
+      / Trap\.handle without atEnd\(fiber, \(\) => this\.handlers\.delete\(fiber\)\);$/, // to stop a dead fiber does nothing,
+      / Intensity\.count never restarts === Infinity$/,
+      /^\S+ (lend|giveBack|loseLent) (never (lent !== undefined|count === MOST)|without (count|free))/,
+      /Borrow\.receive (never isOwned|without this\.lent = lend)/,
+      /Borrow\.(feed without this\.cutBefore|giveBack |lose )/,
+      /^\S+ readLoop without next\.(giveBack|lose)\(\);/,
+      /Intake\.(clear|done) without this\.(isShared = false|wides\?\.close\(\))/,
+      /Intake\.cut without this\.done\(chunk\);/,
+      /Intake\.push never length < SMALL/,
+      /Inflow\.recycle without this\.intake\.recycle/,
+      /^\S+ recycle never kept/,
+      /FileChannel\.constructor (never !isTaken|without (this\.buffer = NO_BYTES|isTaken = ))/,
+      /Duct\.shut without this\.chunks\.length = 0;/,
+      /^\S+ contents other length > bytes\.length \/ 2/,
+    ],
+  },
+  {
+    why: 'A shortcut: the longer way comes to the same, more slowly.',
+    keys: [
+      /^\S+ Deadline\.stopWaiting never this\.leaveAt === Infinity$/,
+      /deliver never op === RECEIVE && cold === null/,
+      /suppress never Array\.isArray\(before\) && !Object\.isFrozen\(before\)/,
+      /reincarnate without fiber\.budget = fiber\.runtime\.freshBudget;/,
+      /Block\.open never !this\.native$/,
+      /Block\.advance never this\.native$/,
+      /start never isPlainGenerator\(returned, body\)/,
+      /Runtime\.turn never fiber\.cold === null/,
+      /tap without tapped = listeners\.size > 0;/,
+      /live without backend\.onTimer = /,
+      /live never backend\.onTimer !== null/,
+      /Contest\.work never this\.missing === 0/,
+      /ForEach\.put never value === undefined/,
+      /Team\.discardLater never this\.discard === undefined/,
+      /Hold\.start never isPlainGenerator\(returned, body\)/,
+      /Hold\.run without this\.native = native;/,
+      /Hold\.advance never this\.native/,
+      /burial never typeof returned !== 'object' \|\| returned === null/,
+      /approves never typeof answer !== 'object' \|\| answer === null/,
+      /Batch\.settleAll never open === 0$/,
+      /^\S+ isError never typeof result/,
+      /Eventual\.wait never this\.waiter === null && this\.line === null$/,
+      /Front\.hasRoom never lanes\.length === 1$/,
+      /Front\.refuseSubmit never !this\.isInside/,
+      /Histogram\.quantile never left === 0$/,
+      /Callers\.wake never this\.isWaking \|\|/,
+      /Callers\.wake without this\.isWaking = true;$/,
+      /Crew\.wake never this\.isWaking \|\|/,
+      /Crew\.wake without this\.isWaking = true;/,
+      /Front\.wake never this\.isAsking$/,
+      /Front\.wake without this\.isAsking = true;$/,
+      / NodeBackend\.arm without this\.armedFor = time;$/,
+      /^\S+ copying never max === Infinity/,
+      /Intake\.bytes never first\.length === count/,
+      /Intake\.find without this\.sought = delimiter;/,
+      /Intake\.wideLine without this\.findWide\(end\);/,
+      /WideFinder\.open without this\.chunk = chunk;/,
+      /^\S+ readLoop never result instanceof BaseOp/,
+      /FileChannel\.(constructor|seek|readOn) .*(fullReads|count === buffer\.length|this\.readAhead = 2)/,
+      /SendingChannel\.write without this\.isDirty = true;/,
+      /SendingChannel\.writeLarge (never this\.waiting === 0|without socket\.cork)/,
+      /SendingChannel\.copy never this\.from === this\.to/,
+      /SendingChannel\.put never typeof outbox === 'string'/,
+      /SendingChannel\.keepArena without this\.isSlow = true;/,
+      /^\S+ flushAll never dirty\.length === 0/,
+    ],
+  },
+  {
+    why: 'Cannot happen: only a fiber whose slot has no check is ready, workers end together, an ended source hires no worker.',
+    keys: [
+      /Upkeep\.isGood never check === undefined/,
+      /Turn\.abort without this\.line\.leave\(fiber\);/,
+      /ForEach\.end without this\.free--;/,
+      /Event\.putBack never this\.signaled/,
+    ],
+  },
+  {
+    why: 'Only on another system, or on another version of Node, does it make a difference.',
+    keys: [
+      /adopt never onread === undefined/,
+      /adopt without adoption\.works = false;/,
+      /adopt never socket\._handle !== handle/,
+      /Listen\.target other reusePort === undefined/,
+    ],
+  },
+  {
     why: 'Only the words of a message, or the moment at which a header is told, differ.',
     keys: [
       /^\S+ readLines other typeof from === 'string'/,
       /NodeChannel\.watch never hasEnded\(stream\)/,
       /^\S+ headerWriter never name === undefined/,
       /^\S+ parse .*HAS_CHECK/,
+    ],
+  },
+  {
+    why: 'The system takes part of a write, or nothing of one whose beginning is in the arena: no test can force it to.',
+    keys: [
+      /FileChannel\.constructor (without (left -=|piece\.bytes =|this\.writeBatch)|never (batch\.length > 0|piece\.position))/,
+      /FileChannel\.failedToWrite without this\.receiver\.drained/,
+      /SendingChannel\.writeLarge never isBorrowed/,
+    ],
+  },
+  {
+    why: 'A datagram is put back in the stretch of code that took it: no fiber waits then, and the socket is open.',
+    keys: [/UdpSocket\.putBack never this\.isClosed/, /UdpSocket\.putBack without this\.give\(/],
+  },
+  {
+    why: 'The system would have to refuse what it does not refuse here.',
+    keys: [/Listen\.enter without node\.close\(\); #2/, /Bind\.start without refused\(error\); #2/],
+  },
+  {
+    why: 'Executors: how many items an async handler gets when a turn is cut short depends on the speed of the machine.',
+    keys: [
+      /Callers\.constructor never this\.front\.runtime\.queue\.size > 0$/,
+      /Callers\.constructor without setImmediate\(this\.lookNow\);$/,
     ],
   },
   {
@@ -379,12 +233,40 @@ const EXPLAINED = [
     ],
   },
   {
-    why: 'The system takes part of a write, or nothing of one whose beginning is in the arena: no test can force it to.',
-    keys: [
-      /FileChannel\.constructor (without (left -=|piece\.bytes =|this\.writeBatch)|never (batch\.length > 0|piece\.position))/,
-      /FileChannel\.failedToWrite without this\.receiver\.drained/,
-      /SendingChannel\.writeLarge never isBorrowed/,
-    ],
+    why: 'It gives every op the same shape; undefined would be as good.',
+    keys: [/op\.js {2}without BaseOp\.prototype\.idle = false;/],
+  },
+  {
+    why: 'Cleanups set their deadline as they begin, so it makes no difference that their first op looks for one.',
+    keys: [/startCleanups without fiber\.budget = 0;/],
+  },
+  {
+    why: 'One round of mixing is enough to shuffle fibers; which order belongs to which seed is no promise.',
+    keys: [/random without mixed = Math\.imul/],
+  },
+  {
+    why: 'It only tells the tap of a late answer.',
+    keys: [/(Accept|Recv)\.late without super\.late\(/],
+  },
+  {
+    why: 'One op for all waits saves memory; an op for each wait is a debug aid.',
+    keys: [/UdpSocket\.(recv|receiving) other debugging/],
+  },
+  {
+    why: 'Node cannot read it back, and it changes nothing on the loopback.',
+    keys: [/adjust never (ttl|multicast\.ttl|multicast\.loopback) !== undefined/],
+  },
+  {
+    why: 'The streams of a process are closed with its owner; until then a held pipe only delays the end of the program.',
+    keys: [/Process\.stream without node\.unref\(\);/],
+  },
+  {
+    why: 'Executors: a worker whose stop was swallowed has traces of it, so it ends before its next wait for work.',
+    keys: [/crew\.js {2}without (Rest|Between)\.prototype\.idle = true;$/],
+  },
+  {
+    why: 'A timer of Node that has fired takes ref, unref and clear without effect.',
+    keys: [/ NodeBackend\.constructor without this\.timeout = null;$/],
   },
   {
     why: 'Debug mode only: ops remember where they were made.',
