@@ -37,19 +37,33 @@ async function measure(workspaces, files, onProgress) {
   const queue = [...files]
   const work = async (workspace) => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const found = []
-      const job = { steps: [{ file: next.file, ids: null }], stopAtFirst: false, reached: true }
-      const patience = () => 120_000
-      await workspace.run(-1, job, patience, ({ end, error, ms, reached }) => {
-        if (error !== undefined) throw new Error(`without any mutant: ${end} fails: ${error}`)
-        if (reached !== undefined) found.push({ id: end, ms, reached })
+      // Twice at most: a test may fail once for reasons of the machine.
+      results.push({
+        ...next,
+        found: await measureFile(workspace, next.file).catch(() => measureFile(workspace, next.file)),
       })
-      results.push({ ...next, found })
       onProgress(`which tests reach what: ${results.length} of ${files.length} files`)
     }
   }
   await Promise.all(workspaces.map(work))
   return results
+}
+
+async function measureFile(workspace, file) {
+  const found = []
+  let failed
+  const job = { steps: [{ file, ids: null }], stopAtFirst: false, reached: true }
+  await workspace.run(
+    -1,
+    job,
+    () => 120_000,
+    ({ end, error, ms, reached }) => {
+      if (error !== undefined) failed ??= new Error(`without any mutant: ${end} fails: ${error}`)
+      if (reached !== undefined) found.push({ id: end, ms, reached })
+    },
+  )
+  if (failed !== undefined) throw failed
+  return found
 }
 
 /** One hash of a test file, of the helpers that it imports, and of the library. */

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { connect, IOError, Socket } from 'polyphony/io'
 import {
   assert,
-  BadArgument,
   BadYield,
   describe,
   moveOnAfter,
@@ -22,7 +21,7 @@ import {
   until,
   use,
 } from '../prelude.js'
-import { connected, folder, listening, opened, realTest, struckWaiting } from './real.js'
+import { connected, folder, listening, opened, realTest, refusesTwo, struckWaiting } from './real.js'
 
 /** The port of a server of Node's that says hello. */
 function* helloServer(host = '127.0.0.1'): Routine<number> {
@@ -157,11 +156,8 @@ describe('a connection that no fiber waits for any more', () => {
     const late = yield* thrownBy(connect({ port, timeout: 0 }))
     assert.ok(late instanceof TimedOut)
     assert.equal(late.message, `connect(localhost:${port}) took longer than 0 ms`)
-    const op = connect({ port })
-    assert.throws(() => [...(op as Op<any> & any[])], BadYield)
-    const first = spin(() => opened(op))
-    yield* snooze()
-    assert.ok((yield* thrownBy(op)) instanceof BadArgument)
-    yield* first
+    assert.throws(() => [...(connect({ port }) as Op<any> & any[])], BadYield)
+    const [, first] = yield* refusesTwo(() => connect({ port }))
+    yield* opened(first)
   })
 })

@@ -5,18 +5,17 @@ import { once } from 'node:events'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect, IOError, listen } from 'polyphony/io'
+import { assert, BadYield, describe, type Op, thrownBy, until } from '../prelude.js'
 import {
-  assert,
-  BadArgument,
-  BadYield,
-  describe,
-  type Op,
-  snooze,
-  spin,
-  thrownBy,
-  until,
-} from '../prelude.js'
-import { accepted, connected, folder, listening, opened, realTest, struckWaiting } from './real.js'
+  accepted,
+  connected,
+  folder,
+  listening,
+  opened,
+  realTest,
+  refusesTwo,
+  struckWaiting,
+} from './real.js'
 
 describe('listen', () => {
   realTest('on all addresses or on one, at a port that is free, and says which', function* () {
@@ -80,12 +79,9 @@ describe('listen', () => {
       )
       assert.equal(fiber.outcome?.type, 'stopped')
     }
-    const op = listen({ host: 'localhost' })
-    assert.throws(() => [...(op as Op<any> & any[])], BadYield)
-    const first = spin(() => opened(op)) // lookups are answered in their order: those above are over
-    yield* snooze()
-    assert.ok((yield* thrownBy(op)) instanceof BadArgument)
-    yield* first
+    assert.throws(() => [...(listen({ host: 'localhost' }) as Op<any> & any[])], BadYield)
+    const [, first] = yield* refusesTwo(() => listen({ host: 'localhost' }))
+    yield* opened(first) // lookups are answered in their order: those above are over
   })
 })
 

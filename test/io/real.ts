@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { type Socket as NetSocket, connect as netConnect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { cancelAfter, Fiber, type Op, type Report, type Routine, run, spin, tap, until, use } from 'polyphony'
 import {
   type ConnectOptions,
   connect,
@@ -15,7 +14,25 @@ import {
   type Socket,
   StreamClosed,
 } from 'polyphony/io'
-import { eventually, test, turns } from '../prelude.js'
+import {
+  assert,
+  BadArgument,
+  cancelAfter,
+  eventually,
+  Fiber,
+  type Op,
+  type Report,
+  type Routine,
+  run,
+  snooze,
+  spin,
+  tap,
+  test,
+  thrownBy,
+  turns,
+  until,
+  use,
+} from '../prelude.js'
 import { held, untilHeld } from '../shared/outside.js'
 
 /** A test that hangs fails after this many milliseconds. */
@@ -104,6 +121,21 @@ export function* struckWaiting(body: () => Op<unknown>, strike: (fiber: Fiber) =
   const fiber = spin({ name, link: false }, body)
   yield* fiber.join()
   return fiber
+}
+
+/** Sees that an op that a fiber waits for refuses a second wait. The op, and the fiber that waits. */
+export function* refusesTwo<T>(make: () => Op<T>): Routine<[Op<T>, Fiber<T>]> {
+  for (;;) {
+    const op = make()
+    const first = spin(() => op) as Fiber<T>
+    yield* snooze()
+    if (first.state === 'waiting') {
+      assert.ok((yield* thrownBy(op)) instanceof BadArgument)
+      return [op, first]
+    }
+    const early = (yield* first) as { destroy?: () => void } // the machine is that busy
+    early.destroy?.()
+  }
 }
 
 /** A folder that is removed when the fiber is over. */
