@@ -8,7 +8,7 @@ const FILE = 'build/mutants/coverage.json'
 
 /** { tests: Map(id -> { id, file, ms, size }), reachedBy: ids of tests for each mutant } for some test files. */
 export async function coverage(workspaces, mutants, files, onProgress) {
-  const library = hashOf('dist')
+  const library = hashOf('dist') + readFileSync('scripts/mutate/operators.js', 'utf8')
   const known = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
   const wanted = files.map((file) => ({
     file: `${file}.test.js`,

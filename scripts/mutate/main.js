@@ -176,7 +176,7 @@ function testsNear({ rule, file }, { tests, reachedBy }) {
 }
 
 function isOfRule(id, rule) {
-  return id.includes(` > ${rule} `)
+  return new RegExp(`\\b${rule}\\b`).test(id)
 }
 
 /** A test that has noticed a mutant of a function is the first to be tried against the others there. */
@@ -189,7 +189,7 @@ function orderOf(mutant, test, killers) {
   const room = mutant.file.split('/')[0]
   const place = isOfRule(test.id, mutant.rule)
     ? 0
-    : test.file === mutant.file.replace(/\.js$/, '.test.js')
+    : test.file === mutant.file.replace(/\.js$/, '.test.js') || test.file === `${room}/misuse.test.js`
       ? 1
       : test.file.startsWith(`${room === 'core' ? 'semantics' : room}/`)
         ? 2

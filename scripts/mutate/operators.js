@@ -14,7 +14,7 @@
 //   edge        a < b             a <= b, and the like
 //   mute        a sentence        text with a space in it is left empty: messages, names for people
 //
-// A mutated place reads `$m(17) ? <mutant> : <original>`; `switch.js` says which number is on. No line is added, so
+// A mutated place reads like `$m(17) ? <mutant> : <original>`; `switch.js` says which number is on. No line is added, so
 // that stack traces stay true.
 import { parse } from 'acorn'
 
@@ -75,7 +75,8 @@ export function instrument(file, source, first, header) {
         const never = add('never', test, name)
         const always =
           test.type === 'LogicalExpression' || isThrow(consequent) ? null : add('always', test, name)
-        wrap(test, `$m(${never}) ? false : ${always === null ? '' : `$m(${always}) ? true : `}(`, ')')
+        // The condition comes first: only where it holds is the place reached, and can a test notice.
+        wrap(test, `${always === null ? '' : `$m(${always}) ? true : `}(`, `) && !$m(${never})`)
         break
       }
       case 'LogicalExpression': {
