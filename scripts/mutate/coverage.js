@@ -12,7 +12,7 @@ export async function coverage(workspaces, mutants, files, onProgress) {
   const known = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : {}
   const wanted = files.map((file) => ({
     file: `${file}.test.js`,
-    hash: hashOfFile(`${file}.test.js`, library),
+    hash: hashOfTest(`${file}.test.js`, library),
   }))
   const isKnown = ({ file, hash }) => known[file]?.hash === hash
   const missing = wanted.filter((each) => !isKnown(each))
@@ -66,9 +66,9 @@ async function measureFile(workspace, file) {
   return found
 }
 
-/** One hash of a test file, of the helpers that it imports, and of the library. */
-function hashOfFile(file, library) {
-  const hash = createHash('sha256').update(library)
+/** One hash of a test file, of the helpers that it imports, and of more text. */
+export function hashOfTest(file, more = '') {
+  const hash = createHash('sha256').update(more)
   const seen = new Set()
   const add = (path) => {
     if (seen.has(path) || !existsSync(path)) return

@@ -33,6 +33,7 @@ const NOT_RUN = /^(documents|house|tools)\//
 /** Tests that are tried at most for one mutant, the nearest first; and long ones, if none of these has noticed it. */
 const MOST = 400
 const MOST_LONG = 40
+const NONE = 'no test gets there'
 
 const { values: options, words } = readArgs(
   'npm run mutate -- [rule or part of a path ...] [--tests part-of-path ...] [--sample n [--seed n]] [--hand] [--more] [--fresh] [--write] [--matrix file]',
@@ -131,7 +132,9 @@ async function tryPhase(open, files, killers, prints) {
   const queue = [...open]
   const work = async (workspace) => {
     for (let each = queue.shift(); each !== undefined; each = queue.shift()) {
-      Object.assign(each, await tryOne(workspace, each.mutant, covered, killers))
+      const { by: former } = each
+      const found = await tryOne(workspace, each.mutant, covered, killers)
+      if (former !== null || found.why !== NONE) Object.assign(each, found) // the quick ones may have got there
       if (each.by !== null) {
         killers.add(placeOf(each.mutant, each.by))
         if (options.matrix === undefined) remember(prints, each)
@@ -157,7 +160,7 @@ async function tryOne(workspace, mutant, covered, killers) {
     if (steps.at(-1)?.file === test.file) steps.at(-1).ids.push(test.id)
     else steps.push({ file: test.file, ids: [test.id] })
   }
-  if (steps.length === 0) return { by: null, why: 'no test gets there' }
+  if (steps.length === 0) return { by: null, why: NONE, all: [] }
   const all = []
   const stopAtFirst = options.matrix === undefined
   const patience = (id) => 2000 + 20 * (tests.get(id)?.ms ?? 100) // a busy machine is slow, but gets on
