@@ -12,6 +12,8 @@ const EXPLAINED = [
       /^\S+ foldError never cleaning != null$/, // their children hang on scopes, which keep the errors
       /^\S+ foldError without cleaning\.errors\.push\(error\);$/,
       /^\S+ die without forgetRestart\(fiber\);( #2)?$/,
+      /Deadline\.disarm without this\.leaveAt = Infinity;/, // no op is left that answered LATER
+      /World\.jump without runtime\.weakTimers/, // the next turn fires them
       /ManyOp\.leave never watch\.watcher === null/,
       /Watch\.ended without this\.watcher = null;/,
       /carries never typeof thrown !== 'object' \|\| thrown === null/,
@@ -115,9 +117,8 @@ const EXPLAINED = [
       /Borrow\.receive (never isOwned|without this\.lent = lend)/,
       /Borrow\.(feed without this\.cutBefore|giveBack |lose )/,
       /^\S+ readLoop without next\.(giveBack|lose)\(\);/,
-      /Intake\.(clear|done) without this\.(isShared = false|wides\?\.close\(\))/,
-      /Intake\.cut without this\.done\(chunk\);/,
-      /Intake\.push never length < SMALL/,
+      /Intake\.clear without this\.(isShared = false|wides\?\.close\(\))/,
+      /Intake\.done without this\.wides\?\.close\(\)/,
       /Inflow\.recycle without this\.intake\.recycle/,
       /^\S+ recycle never kept/,
       /FileChannel\.constructor (never !isTaken|without (this\.buffer = NO_BYTES|isTaken = ))/,
@@ -128,6 +129,7 @@ const EXPLAINED = [
   {
     why: 'A shortcut: the longer way comes to the same, more slowly.',
     keys: [
+      / replace without isDraft = false;/, // the draft is looked for in vain
       /^\S+ Deadline\.stopWaiting never this\.leaveAt === Infinity$/,
       /deliver never op === RECEIVE && cold === null/,
       /suppress never Array\.isArray\(before\) && !Object\.isFrozen\(before\)/,
@@ -162,7 +164,6 @@ const EXPLAINED = [
       / NodeBackend\.arm without this\.armedFor = time;$/,
       /^\S+ copying never max === Infinity/,
       /Intake\.bytes never first\.length === count/,
-      /Intake\.find without this\.sought = delimiter;/,
       /Intake\.wideLine without this\.findWide\(end\);/,
       /WideFinder\.open without this\.chunk = chunk;/,
       /^\S+ readLoop never result instanceof BaseOp/,
@@ -267,6 +268,10 @@ const EXPLAINED = [
   {
     why: 'A timer of Node that has fired takes ref, unref and clear without effect.',
     keys: [/ NodeBackend\.constructor without this\.timeout = null;$/],
+  },
+  {
+    why: 'Only a program that drives an op by hand gets there: a fiber has its signals thrown in next().',
+    keys: [/Block\.throw without this\.pausedBy = null;/],
   },
   {
     why: 'Debug mode only: ops remember where they were made.',

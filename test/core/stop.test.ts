@@ -18,6 +18,7 @@ import {
   supervise,
   tap,
   test,
+  thrownBy,
   waits,
 } from '../prelude.js'
 
@@ -43,9 +44,7 @@ describe('the deadline of a fiber', () => {
     ['an op that ends LATER', () => new Slow(), () => new Slow()],
   ] as [string, () => Routine<void>, () => Routine<void>][]) {
     test(`a new incarnation has its whole grace for ${what}, however the last one was hurried`, function* () {
-      const fiber: Fiber<void> = yield* started(
-        (): Routine<void> => (fiber.incarnation === 1 ? first() : second()),
-      )
+      const fiber = yield* started(() => (Fiber.current.incarnation === 1 ? first() : second()))
       fiber.stop(undefined, { grace: 100 })
       yield* sleep(4)
       yield* fiber.kill()
@@ -55,6 +54,15 @@ describe('the deadline of a fiber', () => {
       assert.equal(now(), 1 + 4 + 5 + 500)
     })
   }
+
+  test('a deadline that was not needed does not stand in the way of the next', function* () {
+    const fiber = yield* started(() => waits(() => (Fiber.current.incarnation === 1 ? sleep(3) : sleep())))
+    yield* fiber.stop(undefined, { grace: 100 })
+    fiber.restart()
+    yield* sleep(6)
+    yield* fiber.stop(undefined, { grace: 500 })
+    assert.equal(now(), 1 + 3 + 6 + 500)
+  })
 
   test('that of an op that ended LATER is gone, and does not shorten the next', function* () {
     yield* moveOnAfter(5, () => new Slow(2), { grace: 10 })
@@ -124,14 +132,9 @@ test('taps hear of roots, and the error of one that is out of band strikes main'
     Fiber.outOfBand(() => assert.fail('out of band'))
     yield* sleep(10)
   })
-  let struck: any
-  try {
-    yield* sleep(5)
-  } catch (error) {
-    struck = error
-  }
+  const struck = yield* thrownBy(sleep(5))
   untap()
-  assert.equal(struck?.message, 'out of band')
+  assert.equal(struck.message, 'out of band')
   assert.deepEqual(spun, ['child', 'outOfBand'])
   yield* child
 })

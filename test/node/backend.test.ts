@@ -2,7 +2,20 @@
 // assert holds on a machine of any speed: lower bounds, and what a timer does when it comes.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { assert, cancelAfter, describe, leaks, moveOnAfter, run, sleep, Throttler, test } from '../prelude.js'
+import {
+  assert,
+  cancelAfter,
+  describe,
+  leaks,
+  moveOnAfter,
+  ResourcePool,
+  run,
+  sleep,
+  Throttler,
+  test,
+  turns,
+  until,
+} from '../prelude.js'
 
 describe('time on Node', () => {
   test('a sleep takes at least as long as it says', async () => {
@@ -29,6 +42,20 @@ describe('time on Node', () => {
     })
     assert.ok(performance.now() - begin >= 5)
     assert.equal(leaks().timers, before)
+  })
+
+  test('the end of an idle resource does not hold the process, though a time limit had a timer before', async () => {
+    const held = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length
+    const before = held()
+    const pool = new ResourcePool({ limit: 1, create: () => 'it', idleTimeout: 60_000 })
+    await run(function* () {
+      yield* moveOnAfter(3_600_000, () => until(turns()))
+      yield* until(turns())
+      yield* pool.acquire(() => {})
+      yield* until(turns())
+    })
+    assert.equal(held(), before)
+    await run(() => pool.close())
   })
 
   test('a fiber that a timer has woken is in its own async context', async () => {
