@@ -15,6 +15,7 @@ import {
   started,
   tap,
   test,
+  thrownBy,
   use,
   waits,
 } from '../prelude.js'
@@ -35,11 +36,7 @@ function* clings(times: number): Routine<void> {
 describe('a block that is used again', () => {
   test('has all its patience again', function* () {
     const swallows = moveOnAfter(5, function* () {
-      for (let i = 0; i < 3; i++) {
-        try {
-          yield* receive()
-        } catch {}
-      }
+      for (let i = 0; i < 3; i++) yield* thrownBy(receive())
     })
     const forced = moveOnAfter(5, () => clings(60), { grace: 0 })
     for (const block of [swallows, swallows, forced, forced]) assert.equal(yield* block, undefined)

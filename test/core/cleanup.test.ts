@@ -23,14 +23,9 @@ const owners: [string, (body: () => Op<unknown>) => Op<unknown>][] = [
 ]
 for (const [what, around] of owners) {
   describe(`a cleanup of a ${what}`, () => {
-    const fails = () => assert.fail('oops')
-    for (const [how, end, isInOrder] of [
-      ['in order', () => sleep(2), true],
-      ['by an error', fails, false],
-      ['by a stop', () => sleep(), false],
-    ] as const) {
-      test(`knows that it ended ${how}`, function* () {
-        const told: boolean[] = []
+    test('knows whether it ended in order, not by an error or a stop', function* () {
+      const told: boolean[] = []
+      for (const end of [() => sleep(2), () => assert.fail('oops'), () => sleep()]) {
         const body = function* () {
           const owner = innermostOwner(Fiber.current)
           addCleanup(owner, () => told.push(endedInOrder(owner)))
@@ -39,9 +34,9 @@ for (const [what, around] of owners) {
         const fiber = spin({ link: false }, () => around(body))
         yield* sleep(5)
         yield* fiber.stop()
-        assert.deepEqual(told, [isInOrder])
-      })
-    }
+      }
+      assert.deepEqual(told, [true, false, false])
+    })
 
     test('that is taken back is not done', function* () {
       const done: string[] = []
@@ -59,49 +54,36 @@ for (const [what, around] of owners) {
 }
 
 describe('stops of a fiber that cleans up', () => {
-  /** Stops with these graces, when its cleanup has begun, or is about to begin. */
-  function* stopped(graces: number[], isBegun: boolean) {
-    let end = 0
-    const fiber: Fiber = spin(function* () {
-      addCleanup(Fiber.current, () => waits(() => (end = now())))
-      spin(() => {})
-      yield* sleep(1)
-    })
-    const stop = () => {
-      for (const grace of graces.splice(0)) fiber.stop(undefined, { grace })
-    }
-    const untap = tap((event, told) => {
-      if (!isBegun && event === 'schedule' && told === fiber && fiber.phase === 'closing') stop()
-    })
-    yield* sleep(1)
-    if (isBegun) yield* sleep(1)
-    if (isBegun) stop()
-    yield* fiber.join()
-    untap()
-    return [end - (isBegun ? 2 : 1), reports().length]
-  }
-  for (const [graces, expected] of [
-    [[10], [10, 1]],
-    [
-      [100, 10],
-      [10, 1],
-    ],
-    [
-      [10, 100],
-      [10, 1],
-    ],
-    [
-      [100, 0],
-      [0, 0],
-    ],
+  for (const [graces, reported] of [
+    [[10], 1],
+    [[100, 10], 1],
+    [[10, 100], 1],
+    [[100, 0], 0],
   ] as const) {
-    test(`with ${graces.join(', then ')} ms of grace bound it to the least`, function* () {
-      assert.deepEqual(yield* stopped([...graces], true), expected)
-    })
-
-    test(`with ${graces.join(', then ')} ms of grace bound it before it begins`, function* () {
-      assert.deepEqual(yield* stopped([...graces], false), expected)
-    })
+    for (const isBegun of [true, false]) {
+      const when = isBegun ? 'to the least' : 'before it begins'
+      test(`with ${graces.join(', then ')} ms of grace bound it ${when}`, function* () {
+        let end = 0
+        const left: number[] = [...graces]
+        const fiber: Fiber = spin(function* () {
+          addCleanup(Fiber.current, () => waits(() => (end = now())))
+          spin(() => {})
+          yield* sleep(1)
+        })
+        /** Stops with these graces, when its cleanup has begun, or is about to begin. */
+        const stop = () => {
+          for (const grace of left.splice(0)) fiber.stop(undefined, { grace })
+        }
+        const untap = tap((event, told) => {
+          if (!isBegun && event === 'schedule' && told === fiber && fiber.phase === 'closing') stop()
+        })
+        yield* sleep(2)
+        stop()
+        yield* fiber.join()
+        untap()
+        assert.deepEqual([end - (isBegun ? 2 : 1), reports().length], [Math.min(...graces), reported])
+      })
+    }
   }
 })
 

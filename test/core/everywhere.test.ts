@@ -44,23 +44,17 @@ function* everything(): Routine<void> {
     }),
   )
 }
-const check = () => assert.equal(open, 0)
-
-test('nested blocks stopped at every switchpoint leave nothing open', () => {
-  const { switchpoints, runs } = stopEverywhere(everything, { check })
-  assert.ok(switchpoints >= 20)
-  assert.equal(runs, 2 * switchpoints)
-})
-
-test('nested blocks raised in at every switchpoint leave nothing open', () => {
-  assert.ok(raiseEverywhere(everything, { check }).runs >= 20)
-})
-
-test('nested blocks clean up, whichever of their ops fails', () => {
-  // The cleanup itself waits, and that wait may be the one that fails: then its own count is open.
-  const { runs } = failEverywhere(everything, { check: () => assert.ok(open <= 1, `${open} are open`) })
-  assert.ok(runs >= 20)
-})
+// Cleanup waits, and failEverywhere may fail that wait too: then what it would have closed stays open.
+for (const [everywhere, most] of [
+  [stopEverywhere, 0],
+  [raiseEverywhere, 0],
+  [failEverywhere, 1],
+] as const) {
+  test(`nested blocks under ${everywhere.name} leave nothing open`, () => {
+    const check = () => assert.ok(open <= most, `${open} are open`)
+    assert.ok(everywhere(everything, { check }).switchpoints >= 20)
+  })
+}
 
 test('nested limits, a shield and two stops end within the grace, in every order', () => {
   const scenario = function* () {

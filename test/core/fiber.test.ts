@@ -5,14 +5,9 @@ import {
   assert,
   describe,
   Fiber,
-  Mutex,
   moveOnAfter,
-  now,
   type Op,
-  receive,
   reports,
-  type Switchpoint,
-  shield,
   sleep,
   snooze,
   spin,
@@ -24,24 +19,6 @@ import {
   tryReceive,
   virtual,
 } from '../prelude.js'
-
-test('two errors and a message in one turn: the errors strike in order, the message stays', function* () {
-  const fiber = yield* started(function* () {
-    const log: unknown[] = []
-    while (log.length < 3) {
-      try {
-        log.push(yield* receive())
-      } catch (error) {
-        log.push((error as Error).message)
-      }
-    }
-    return log
-  })
-  fiber.raise('first')
-  fiber.send('letter')
-  fiber.raise('second')
-  assert.deepEqual(yield* fiber, ['first', 'second', 'letter'])
-})
 
 test('many errors that wait for one fiber cost as much each as few', async () => {
   const microseconds = (errors: number) =>
@@ -60,56 +37,27 @@ test('many errors that wait for one fiber cost as much each as few', async () =>
 })
 
 test('a body may return an op that only wraps another', function* () {
-  const wrapped: Op<string> = {
+  const wrapped = {
     [Symbol.iterator]() {
-      const inner = moveOnAfter(5, () => sleep(), 'waited')[Symbol.iterator]()
-      type Result = IteratorResult<Switchpoint, string>
-      return {
-        next: (value) => inner.next(value) as Result,
-        throw: (error) => inner.throw?.(error) as Result,
-        return: (value) => inner.return?.(value as never) as Result,
-      }
+      const inner: any = moveOnAfter(5, () => sleep(), 'waited')[Symbol.iterator]()
+      const how = ['next', 'throw', 'return'].map((name) => [name, (value: unknown) => inner[name](value)])
+      return Object.fromEntries(how)
     },
-  }
+  } as Op<string>
   assert.equal(yield* spin(() => wrapped), 'waited')
 })
 
-for (const [what, around] of [
-  ['fiber', (op: Op<unknown>) => op],
-  ['block', (op: Op<unknown>) => moveOnAfter(50_000, () => op)],
-] as const) {
-  test(`a ${what} in an op of its own kind that has no return() can be killed`, function* () {
-    const noReturn: Op<unknown> = {
-      [Symbol.iterator]() {
-        const inner = sleep(100_000)[Symbol.iterator]()
-        return { next: () => inner.next(), throw: (error) => inner.throw?.(error) as never }
-      },
-    }
-    const fiber = spin({ link: false }, () => around(noReturn))
-    yield* sleep(1)
+test('a fiber, or a block, in an op of its own kind that has no return() can be killed', function* () {
+  const noReturn: Op<unknown> = {
+    [Symbol.iterator]() {
+      const inner = sleep(100_000)[Symbol.iterator]()
+      return { next: () => inner.next(), throw: (error) => inner.throw?.(error) as never }
+    },
+  }
+  for (const body of [() => noReturn, () => moveOnAfter(50_000, () => noReturn)]) {
+    const fiber = yield* started(body)
     assert.equal((yield* fiber.kill()).type, 'stopped')
-  })
-}
-
-test('what listens for the end of a body hears of it before the children are dead', function* () {
-  const mutex = new Mutex()
-  const times: number[] = []
-  const forgetful = spin(function* () {
-    yield* mutex.lock() // and never unlocks it
-    spin(() =>
-      shield(function* () {
-        yield* mutex.lock()
-        times.push(now())
-        yield* sleep(10)
-        mutex.unlock()
-      }),
-    )
-    yield* sleep(2)
-  })
-  yield* sleep(1)
-  const stranger = spin(() => mutex.synchronize(() => times.push(now())))
-  yield* Fiber.await(forgetful, stranger)
-  assert.deepEqual(times, [2, 12])
+  }
 })
 
 describe('a tap listener', () => {

@@ -22,19 +22,12 @@ import {
   test,
   whole,
 } from '../prelude.js'
+import { soon } from './orders.js'
 
 /** Runs a scenario in many orders, all of them if there are not more. */
 function orders(scenario: () => Routine<void>, maxSchedules = 60_000): void {
   const { schedules } = explore(scenario, { maxSchedules })
   assert.ok(schedules > 20, `${schedules} orders`)
-}
-
-/** Ends the host at any moment. */
-function killing(kill: () => unknown): Fiber {
-  return spin('killer', function* () {
-    yield* snooze()
-    kill()
-  })
 }
 
 type How = 'value' | 'error' | 'cleanup'
@@ -115,14 +108,10 @@ for (const [name, a, b] of scenarios) {
     test(`${name} of ${a} and ${b}, and a ${verb}: no member is left, no error or value is lost`, () => {
       orders(function* () {
         const ledger = new Ledger()
-        const make = contests[name] as Make
-        const op = make(
-          () => ledger.member(a),
-          () => ledger.member(b),
-          ledger,
-        )
+        const [one, two] = [a, b].map((how) => () => ledger.member(how)) as [Member, Member]
+        const op = (contests[name] as Make)(one, two, ledger)
         const host = spin({ link: false }, () => ledger.run(op))
-        killing(() => host[verb]())
+        spin(soon, () => host[verb]())
         yield* host.join()
         yield* Fiber.current.joinChildren()
         assert.equal(ledger.open, 0, 'a member was left behind')
@@ -154,7 +143,7 @@ for (const [name, contest, results] of stopped) {
           yield* snooze()
           return name
         }
-      killing(() => first?.stop())
+      spin(soon, () => first?.stop())
       let result: string
       try {
         result = String(yield* contest([member('a'), member('b')]))
@@ -183,7 +172,7 @@ describe('forEach', () => {
         }
       }
       const host = spin(() => forEach([10, 11, 12], body, { concurrency: 2 }))
-      killing(() => host.stop())
+      spin(soon, () => host.stop())
       const outcome = yield* host.join()
       assert.deepEqual([open, new Set(begun).size], [0, begun.length])
       if (outcome.type === 'value') assert.deepEqual(outcome.value, [10, 11, 12])
@@ -220,7 +209,7 @@ describe('forEach', () => {
         return n
       }
       const host = spin({ link: false }, () => forEach([1, 2], body, { concurrency: 2 }))
-      killing(() => host.children[0]?.stop('why not'))
+      spin(soon, () => host.children[0]?.stop('why not'))
       const outcome = yield* host.join()
       if (outcome.type !== 'error') assert.deepEqual(outcome, { type: 'value', value: [1, 2] })
     })
@@ -233,7 +222,7 @@ describe('forEach', () => {
         const seen: number[] = []
         const reader = spin(() => each(queue, (n) => void seen.push(n)))
         const workers = spin(() => forEach(queue, (n) => void seen.push(n), { concurrency: 2 }))
-        killing(() => reader[verb]())
+        spin(soon, () => reader[verb]())
         for (const n of [1, 2]) {
           queue.tryPush(n)
           yield* snooze()

@@ -16,13 +16,7 @@ import {
   type Timeout,
   test,
 } from '../prelude.js'
-import { inEveryOrder } from './orders.js'
-
-/** Does something after so many snoozes. */
-function* soon(n: number, act: () => unknown): Routine<void> {
-  for (; n > 0; n--) yield* snooze()
-  act()
-}
+import { inEveryOrder, soon } from './orders.js'
 
 inEveryOrder(
   'S34 S68 a limit and the wait in it end at one instant: set first, fires first; an answer that is there stands',
@@ -38,7 +32,7 @@ inEveryOrder(
       return 'ended'
     }
     const limited = spin(() => moveOnAfter(5, body, 'late'))
-    spin(soon, 1, () => {
+    spin(soon, () => {
       isLimitLater = isSleeping
       limit?.reset() // for the same instant, but set later
     })
@@ -95,10 +89,11 @@ for (const verb of ['stop', 'terminate'] as const) {
       const log: string[] = []
       const fiber = spin(shielded, log)
       let at = ''
-      spin(soon, 2, () => {
+      const strike = () => {
         at = log.join()
         fiber[verb]()
-      })
+      }
+      spin(soon, strike, 2)
       spin(snooze)
       const { type } = yield* fiber.join()
       if (at === 'in') assert.equal(log.join(), 'in,out,edge')
@@ -128,8 +123,8 @@ inEveryOrder(
       yield* sleep(1000)
       log.push('never')
     })
-    spin(soon, 1, () => fiber.raise('now'))
-    spin(soon, 1, () => fiber.stop())
+    spin(soon, () => fiber.raise('now'))
+    spin(soon, () => fiber.stop())
     yield* fiber.join()
     return log.join()
   },

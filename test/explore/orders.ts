@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { Fiber, type Routine, snooze } from 'polyphony'
+import { type Routine, snooze } from 'polyphony'
 import { explore } from 'polyphony/testing'
 
 /** Runs a scenario in every order of its fibers, to the last, and says how many there were. Not under a seed. */
@@ -33,9 +33,10 @@ export function* gives<T>(value: T): Routine<T> {
   return value
 }
 
-/** The clock of this world. */
-export function now(): number {
-  return (Fiber.current as any).runtime.now()
+/** Does something at its second turn, or after so many snoozes. */
+export function* soon(act: () => unknown, snoozes = 1): Routine<void> {
+  for (let n = 0; n < snoozes; n++) yield* snooze()
+  act()
 }
 
 /** A test of every order. What the scenario returns says what an order has shown; `shown`, if given, is all of that. */

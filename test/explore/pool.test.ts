@@ -41,11 +41,11 @@ function* later<T>(body: () => T): Routine<T> {
   return body()
 }
 
+const fill = (pool: ResourcePool<Thing>) => pool.fill() as Routine<void>
+
 const ways: Record<string, Way> = {
-  'resources that are there': { before: (pool) => pool.fill() as Routine<void> },
-  'a create that waits': {
-    create: (factory) => () => later(factory.make),
-  },
+  'resources that are there': { before: fill },
+  'a create that waits': { create: (factory) => () => later(factory.make) },
   'a create that fails every other time': {
     create: (factory) => {
       let n = 0
@@ -56,14 +56,8 @@ const ways: Record<string, Way> = {
       return () => later(make)
     },
   },
-  'a check that waits': {
-    before: (pool) => pool.fill() as Routine<void>,
-    validate: () => snooze(),
-  },
-  'a check that refuses': {
-    before: (pool) => pool.fill() as Routine<void>,
-    validate: () => false,
-  },
+  'a check that waits': { before: fill, validate: () => snooze() },
+  'a check that refuses': { before: fill, validate: () => false },
   'resources that are discarded': {
     *use(pool, thing) {
       pool.discard(thing)
@@ -77,14 +71,11 @@ const ways: Record<string, Way> = {
       yield* pool.close()
     },
   },
-  'a pool that is filled meanwhile': { limit: 2, beside: (pool) => pool.fill() as Routine<void> },
+  'a pool that is filled meanwhile': { limit: 2, beside: fill },
   'a nested acquire': {
     use: (pool, thing) => pool.acquire((same) => void assert.equal(same, thing)) as Routine<void>,
   },
-  'a limit on the time to wait': {
-    acquireTimeout: 5,
-    use: () => sleep(5) as Routine<void>,
-  },
+  'a limit on the time to wait': { acquireTimeout: 5, use: () => sleep(5) as Routine<void> },
 }
 
 function scenario(way: Way, kill: (fibers: Fiber<any>[]) => unknown): () => Routine<void> {

@@ -12,7 +12,7 @@ import {
   stopEverywhere,
   test,
 } from '../prelude.js'
-import { inEveryOrder } from './orders.js'
+import { inEveryOrder, soon } from './orders.js'
 
 let lives = 0
 let open = 0
@@ -32,12 +32,6 @@ function* life(): Routine<string> {
     },
   )
   return 'lived'
-}
-
-/** Does something at its second turn. */
-function* soon(act: () => unknown): Routine<void> {
-  yield* snooze()
-  act()
 }
 
 inEveryOrder(

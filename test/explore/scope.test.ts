@@ -21,7 +21,7 @@ import {
   waits,
   whole,
 } from '../prelude.js'
-import { inEveryOrder, leftOut } from './orders.js'
+import { inEveryOrder, leftOut, soon } from './orders.js'
 
 let open = 0
 
@@ -45,9 +45,8 @@ class Ledger {
     throw error
   }
   /** Fails after so many turns. */
-  *fails(name: string, turns = 1): Routine<void> {
-    for (; turns > 0; turns--) yield* snooze()
-    this.fail(name)
+  fails(name: string, turns = 1): Routine<void> {
+    return soon(() => this.fail(name), turns)
   }
   /** Keeps what a body receives, unless it is a stop. */
   *survives(body: () => Iterable<any> & any): Routine<void> {
@@ -153,12 +152,7 @@ for (const [what, body, verb] of bodies) {
     open = 0
     const ledger = new Ledger()
     const fiber = spin({ link: false }, body, ledger)
-    if (verb !== undefined) {
-      spin(function* () {
-        yield* snooze()
-        fiber[verb]()
-      })
-    }
+    if (verb !== undefined) spin(soon, () => fiber[verb]())
     yield* ledger.close(fiber)
     if (verb !== 'kill') assert.equal(open, 0) // a kill leaves no time for a cleanup that waits
   })
@@ -169,10 +163,7 @@ test('S22 S26 three children that fail while their parent is killed: each error 
   const scenario = function* () {
     const ledger = new Ledger()
     const fiber = spin({ link: false }, family, ledger)
-    spin(function* () {
-      yield* snooze()
-      fiber.kill()
-    })
+    spin(soon, () => fiber.kill())
     yield* ledger.close(fiber)
   }
   explore(scenario, { maxSchedules: 5_000 })

@@ -18,7 +18,7 @@ import {
 import { killers } from '../shared/killers.js'
 import { isBack } from '../shared/lock.js'
 import { locks, scenarios } from '../sync/scenarios.js'
-import { everyOrder } from './orders.js'
+import { everyOrder, soon } from './orders.js'
 
 describe('in every order, nothing is lost or doubled', () => {
   for (const [name, scenario] of Object.entries(scenarios)) {
@@ -26,11 +26,7 @@ describe('in every order, nothing is lost or doubled', () => {
       test(`${name}, and ${how}`, (t) => {
         everyOrder(t, function* () {
           let last = () => {}
-          const killing = (fibers: Fiber[]) =>
-            spin(function* () {
-              yield* snooze()
-              kill(fibers)
-            })
+          const killing = (fibers: Fiber[]) => spin(soon, () => kill(fibers))
           yield* scenario({ check: (check) => (last = check), kill: killing })
           last()
         })
@@ -80,11 +76,7 @@ describe('in every order', () => {
           yield* snooze()
         }
       })
-      spin(function* () {
-        yield* snooze()
-        yield* snooze()
-        choosy.stop()
-      })
+      spin(soon, () => choosy.stop(), 2)
       yield* sender
       yield* choosy.join()
       assert.deepEqual(got, [2, 4].slice(0, got.length))
@@ -101,8 +93,7 @@ describe('in every order', () => {
         }
       })
       const callers = [0, 1].map((n) => spin({ link: false }, () => call(server, n)))
-      const killer = spin(function* () {
-        yield* snooze()
+      const killer = spin(soon, () => {
         callers[0]?.stop()
         server.restart()
       })

@@ -15,15 +15,9 @@ import {
   thrownBy,
   whole,
 } from '../prelude.js'
-import { fails, gives, inEveryOrder } from './orders.js'
+import { fails, gives, inEveryOrder, soon } from './orders.js'
 
 const two = () => [spin(gives, 'a'), spin(gives, 'b')] as const
-
-/** Does something at its second turn. */
-function* soon(act: () => unknown): Routine<void> {
-  yield* snooze()
-  act()
-}
 
 inEveryOrder(
   'S37 select of two that end in one turn gives one of them, and leaves the other its value',
@@ -80,12 +74,8 @@ for (const verb of ['stop', 'kill'] as const) {
         hasFailed = true
         throw error
       })
-      const caught = yield* thrownBy(
-        Fiber.select(
-          child,
-          spin(() => sleep(9)),
-        ),
-      )
+      const other = spin(() => sleep(9))
+      const caught = yield* thrownBy(Fiber.select(child, other))
       if (isStop(caught)) throw caught
       seen.push(caught)
     })
@@ -150,12 +140,11 @@ inEveryOrder(
       }
     })
     let isPending = false
-    spin(function* () {
-      yield* snooze()
-      yield* snooze()
+    const stop = () => {
       isPending = hasFailed && seen.length === 0
       fiber.stop()
-    })
+    }
+    spin(soon, stop, 2)
     yield* fiber.join()
     return `${isPending}: ${seen}`
   },

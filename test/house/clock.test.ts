@@ -53,6 +53,8 @@ describe('the check for the real clock', () => {
     'await run(() => connect({ port, timeout: 100 }))',
     'const loop = run(() => spinLoop(look, { interval: 10 }))',
     'await run(() => look(now() + 30))',
+    'await run(() => failAfter(5, new Error()))',
+    'await run(() => waits(() => log.push(1), 5))',
     'const running = run(() => spin({ grace: 20 }, () => sleep()))',
     'await virtual(() => until(run(() => sleep(1))))',
   ]
@@ -61,8 +63,14 @@ describe('the check for the real clock', () => {
       assert.deepEqual(found({ 'test/a.test.ts': [POLYPHONY, line] }), ['test/a.test.ts:2']))
   }
 
-  it('finds a wait in a body of several lines', () => {
-    const lines = [POLYPHONY, 'await run(function* () {', '  spin(work)', '  yield* sleep(1)', '})']
+  it('finds a wait in a body of several lines, also if run comes from the prelude', () => {
+    const lines = [
+      "import { run, sleep, spin } from '../prelude.js'",
+      'await run(function* () {',
+      '  spin(work)',
+      '  yield* sleep(1)',
+      '})',
+    ]
     assert.deepEqual(found({ 'test/a.test.ts': lines }), ['test/a.test.ts:4'])
   })
 
@@ -113,6 +121,7 @@ describe('the check for the real clock', () => {
       'const LIMIT = 30_000',
       'await run(() => sleep()) // setTimeout, sleep(1)',
       'await run(() => moveOnAfter(0, () => receive()))',
+      'await run(() => waits(() => log.push(1)))',
       'await run(() => moveOnAfter(LIMIT, () => receive()))',
       'await run(() => moveOnAfter(10_000, () => receive()))',
       'await run(() => until(virtual(() => sleep(5))))',

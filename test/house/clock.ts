@@ -22,6 +22,14 @@ export interface ClockUse {
 export const ALLOWED: [file: string, part: string, why: string][] = [
   ['test/prelude.ts', 'performance.now()', 'the bound of a hang: half a minute'],
   [
+    'test/prelude.ts',
+    'yield* sleep(1)',
+    'a fiber that was spun has begun by then, on a machine of any speed',
+  ],
+  ['test/prelude.ts', 'sleep(ms)', 'a test says how long: it is looked at there'],
+  ['test/prelude.ts', 'failAfter(ms', 'the same'],
+  ['test/semantics/errors.test.ts', 'failAfter(ms', 'it has a time only on the virtual clock'],
+  [
     'test/node/backend.test.ts',
     '',
     'Node’s timers under the backend are the subject; only lower bounds are asserted',
@@ -38,7 +46,7 @@ const CLOCKS =
 const VIRTUAL = /(?<![.\w])(?:virtual|explore|stopEverywhere|raiseEverywhere|failEverywhere)\(/g
 /** What waits for time: a call with the time as its first argument, an option, or a look at the clock of the backend. */
 const WAITS =
-  /(?<![.\w])(?:sleep|after|every|moveOnAfter|cancelAfter)\(([^(),]*)|\b(?:timeout|acquireTimeout|interval|idleTimeout|grace):([^,}\n]*)|(?<![.\w])now\(\)/g
+  /(?<![.\w])(?:sleep|after|every|moveOnAfter|cancelAfter|failAfter)\(([^(),]*)|(?<![.\w])waits\([^;]*?, ([\d_]+)\)|\b(?:timeout|acquireTimeout|interval|idleTimeout|grace):([^,}\n]*)|(?<![.\w])now\(\)/g
 
 /** Every source of a test that runs in the process of its test file. */
 export function testSources(): Map<string, string> {
@@ -129,14 +137,16 @@ function reached(files: Map<string, Code>, file: string, extent: Extent): Place[
 
 function waitsIn(code: Code, place: Extent): number[] {
   return [...code.outsideVirtual(place).matchAll(WAITS)]
-    .filter(([whole, first, option]) => isWait(code, whole, (first ?? option ?? '').trim()))
+    .filter(([whole, ...times]) =>
+      isWait(code, whole, (times.find((each) => each !== undefined) ?? '').trim()),
+    )
     .map(({ index }) => place.start + index)
 }
 
 /** Whether a time is one to wait for: not for ever, not at once, and not the bound of a hang. */
 function isWait(code: Code, whole: string, time: string): boolean {
   if (whole === 'now()') return true
-  if (/^(?:|Infinity|number|undefined)$/.test(time)) return false
+  if (/^(?:|Infinity|number|undefined|-\d+)$/.test(time)) return false
   if (time === '0') return /^(?:sleep|after|every)/.test(whole)
   const constant = new RegExp(`\\bconst ${time.replace(/\W/g, '')} = ([\\d_]+)$`, 'm').exec(code.text)?.[1]
   const ms = Number((constant ?? time).replaceAll('_', ''))
@@ -163,7 +173,7 @@ class Code {
       if ('([{'.includes(bracket)) open.push(index)
       else this.closing.set(open.pop() as number, index)
     }
-    const ours = /^import \{([^}]*)\} from 'polyphony'/gm
+    const ours = /^import \{([^}]*)\} from '(?:polyphony|[./]+prelude\.js)'/gm
     for (const [, names] of source.matchAll(ours)) {
       for (const [, name, local] of (names as string).matchAll(/\b(run|main)\b(?: as (\w+))?/g)) {
         this.entries.push((local ?? name) as string)

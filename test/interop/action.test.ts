@@ -77,9 +77,7 @@ describe('action', () => {
   })
 
   test('S70 an exception of the cleanup or of discard is reported, and the answer stands', function* () {
-    const fails = (message: string) => () => {
-      throw new Error(message)
-    }
+    const fails = (message: string) => () => assert.fail(message)
     const op = action<number>((settle) => {
       setImmediate(settle, 42)
       return fails('cleanup is broken')

@@ -4,8 +4,8 @@ import {
   all,
   assert,
   describe,
-  ensure,
   Fiber,
+  failing,
   forEach,
   now,
   type Op,
@@ -13,6 +13,7 @@ import {
   race,
   scope,
   sleep,
+  snooze,
   spin,
   started,
   supervise,
@@ -38,20 +39,6 @@ describe('use', () => {
     assert.deepEqual([log, now()], [['op', 'asyncDispose', 'dispose'], 5])
   })
 
-  test('S21 a kill while a fiber disposes ends the waiting at once, a stop leaves it its grace', function* () {
-    const log: string[] = []
-    const holds = () =>
-      started(function* () {
-        yield* take('a', log, 1000)
-        return 'value'
-      })
-    const [killed, stopped] = [yield* holds(), yield* holds()]
-    const start = now()
-    assert.deepEqual([yield* killed.kill(), now()], [{ type: 'value', value: 'value' }, start])
-    assert.deepEqual([(yield* stopped.stop(undefined, { grace: 20 })).type, now()], ['value', start + 20])
-    assert.deepEqual(log, ['closing a', 'closing a'])
-  })
-
   test('S41 a restarted fiber disposes of what it held before it runs anew', function* () {
     const log: string[] = []
     const fiber = yield* started(function* () {
@@ -64,8 +51,8 @@ describe('use', () => {
   })
 
   test('S17 its cleanup may wait for new work, as that of ensure', function* () {
-    const got: unknown[] = []
     const queue = new Queue<string>()
+    const got: unknown[] = []
     const fiber = yield* started(function* () {
       yield* use('x', function* () {
         got.push(yield* queue.shift())
@@ -79,32 +66,31 @@ describe('use', () => {
     assert.deepEqual(got, ['last words'])
   })
 
-  const disposers: Record<string, () => Op<unknown>> = {
-    all: () => all([() => sleep(5), () => 2]),
-    race: () => race([() => sleep(5), () => sleep(2)]),
-    forEach: () => forEach([1, 2, 3], () => sleep(1), { concurrency: 2 }),
-    scope: () => scope(() => void spin(() => sleep(3))),
-    supervise: () => supervise([{ body: () => sleep(4) }]),
-    spin: () => spin(() => sleep(3)),
-  }
-  for (const [name, dispose] of Object.entries(disposers)) {
-    test(`S06 its cleanup may use ${name}, however the fiber has ended`, function* () {
-      const log: string[] = []
-      function* user(ending: string) {
-        yield* use(ending, () => void log.push(ending))
-        yield* use(ending, () => ensure(dispose, () => log.push(ending)))
-        if (ending === 'stopped') yield* sleep()
-        if (ending === 'failed') throw new Error('failed')
-      }
-      const fibers = ['returned', 'stopped', 'failed'].map((ending) => spin({ link: false }, user, ending))
-      yield* sleep(1)
-      fibers[1]?.stop()
-      const types: string[] = []
-      for (const fiber of fibers) types.push((yield* fiber.join()).type)
-      assert.deepEqual(types, ['value', 'stopped', 'error'])
-      assert.deepEqual(log.sort().join(), 'failed,failed,returned,returned,stopped,stopped')
-    })
-  }
+  test('S06 its cleanup may spin and use what spins, however the fiber has ended', function* () {
+    const disposers: (() => Op<unknown>)[] = [
+      () => all([() => sleep(5), () => 2]),
+      () => race([() => sleep(5), () => sleep(2)]),
+      () => forEach([1, 2, 3], () => sleep(1), { concurrency: 2 }),
+      () => scope(() => void spin(() => sleep(3))),
+      () => supervise([{ body: () => sleep(4) }]),
+      () => spin(() => sleep(3)),
+    ]
+    const endings = { value: () => snooze(), stopped: () => sleep(), error: () => failing('failed') }
+    for (const [expected, ending] of Object.entries(endings)) {
+      let whole = 0
+      const fiber = yield* started(function* () {
+        for (const dispose of disposers) {
+          yield* use(0, function* () {
+            yield* dispose()
+            whole++
+          })
+        }
+        yield* ending()
+      })
+      if (expected === 'stopped') fiber.stop()
+      assert.deepEqual([(yield* fiber.join()).type, whole], [expected, disposers.length])
+    }
+  })
 
   test('S22 a child of a cleanup that fails makes its fiber fail, and the other cleanups run', function* () {
     const log: string[] = []
@@ -119,18 +105,5 @@ describe('use', () => {
     const outcome = yield* fiber.join()
     assert.equal(outcome.type === 'error' && (outcome.error as Error).message, 'child of the cleanup')
     assert.deepEqual(log, ['first'])
-  })
-
-  test('S19 a killed fiber waits for the children of a cleanup that was forced, and begins the others', function* () {
-    const log: string[] = []
-    const fiber = yield* started(function* () {
-      yield* use('first', () => void log.push('first'))
-      yield* use('second', function* () {
-        spin(() => waits(() => log.push('child')))
-        yield* sleep()
-      })
-    })
-    assert.equal((yield* fiber.kill()).type, 'value')
-    assert.deepEqual(log.sort(), ['child', 'first'])
   })
 })

@@ -13,7 +13,6 @@ function ended(...chunks: string[]): Stream {
 
 const sources: Record<string, () => ByteSource> = {
   'a string': () => 'café au lait',
-  bytes: () => Buffer.from('café au lait'),
   'a view of bytes': () => Buffer.from('xxcafé au laitxx').subarray(2, -2),
   'a stream': () => ended('café', ' au ', 'lait'),
 }

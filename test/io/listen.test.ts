@@ -19,18 +19,16 @@ import {
 
 describe('listen', () => {
   realTest('on all addresses or on one, at a port that is free, and says which', function* () {
-    for (const [host, name, address] of [
+    for (const [options, name, address] of [
       [undefined, '', '127.0.0.1'],
-      ['127.0.0.1', '127.0.0.1', '127.0.0.1'],
-      ['::1', '[::1]', '::1'],
+      [{ host: '127.0.0.1' }, '127.0.0.1', '127.0.0.1'],
+      [{ host: '::1' }, '[::1]', '::1'],
     ] as const) {
-      const server = yield* opened(listen(host === undefined ? undefined : { host }))
-      const client = yield* opened(connect({ host: address, port: server.port }))
-      const socket = yield* accepted(server)
-      assert.equal(socket.remotePort, client.localPort)
-      if (host !== undefined) assert.deepEqual([server.address, socket.localAddress], [host, host])
+      const server = yield* opened(listen(options))
+      yield* opened(connect({ host: address, port: server.port }))
+      yield* accepted(server)
+      if (options !== undefined) assert.equal(server.address, address)
       yield* server.close()
-      assert.ok(server.port > 0)
       assert.equal(server.name, `server ${name}:${server.port}`)
     }
   })

@@ -42,9 +42,6 @@ export function* ready(program = polite, grace?: number): Routine<Process> {
   return process
 }
 
-/** Waits until a fiber waits in `sleep()`. */
-export const asleep = (fiber: Fiber): Routine<void> => eventually(() => fiber.waitsFor === 'sleep()')
-
 /**
  * Runs a scenario again and again, in a world of its own, and disturbs it at its first switchpoint, then at its second,
  * until there are no more. Afterwards no process and no descriptor is left. Real processes, but time jumps.

@@ -11,7 +11,6 @@ import {
   type Op,
   random,
   sleep,
-  snooze,
   spin,
   test,
   thrownBy,
@@ -31,8 +30,7 @@ const numbers = Array.from({ length: 1500 }, (_, i) => `${i},`)
 
 const lines: [what: string, chunks: (string | Buffer)[], expected: string[]][] = [
   ['end with \\n or \\r\\n, which are not part of them', ['a\nb\r\nc\n'], ['a', 'b', 'c']],
-  ['may be empty', ['\n\r\na\n\n'], ['', '', 'a', '']],
-  ['may lack an end if they are the last', ['a\nb'], ['a', 'b']],
+  ['may be empty, and the last may lack its end', ['\n\r\na\n\nb'], ['', '', 'a', '', 'b']],
   ['are none where there is no input', [], []],
   ['keep a \\r that is not before a \\n', ['a\rb\nc\r'], ['a\rb', 'c\r']],
   ['may come in pieces', ['on', 'e', '\ntw', 'o\nthr', 'ee\nfour'], ['one', 'two', 'three', 'four']],
@@ -68,7 +66,7 @@ function piece(next: () => number): Buffer {
   return Buffer.concat(parts)
 }
 
-for (let seed = 1; seed <= 20; seed++) {
+for (let seed = 1; seed <= 12; seed++) {
   test(`every byte comes once and in order, in whatever way it is asked for (seed ${seed})`, function* () {
     const next = random(seed)
     const upTo = (n: number) => Math.floor(next() * n)
@@ -152,30 +150,24 @@ describe('long waits', () => {
     })
   }
 
-  test('a line that is too long for a string fails the wait that it would have gone to, and no other', function* () {
+  test('S69 a line that cannot be made fails the wait that it would have gone to, which can be begun again', function* () {
     const { stream, receiver } = scripted()
-    const gets = stream.gets({ limit: Infinity })
-    const first = yield* waitingFor(() => gets)
-    const second = yield* waitingFor(() => gets)
-    const zeros = Buffer.alloc(constants.MAX_STRING_LENGTH + 1) // only read, so they cost no memory
-    receiver.received(zeros, true)
-    receiver.received(Buffer.from('\nnext\nthird\n'), true)
-    assert.equal((yield* thrownBy(first)).code, 'ERR_STRING_TOO_LONG')
-    assert.deepEqual([yield* second, yield* gets], ['next', 'third'])
-    receiver.received(zeros, true)
-    receiver.ended()
-    assert.equal((yield* thrownBy(gets)).code, 'ERR_STRING_TOO_LONG')
-    assert.equal(yield* gets, undefined)
-  })
-
-  test('S69 a wait that failed as it began can be begun again', function* () {
-    const { stream, receiver } = scripted()
-    const bytes = Object.assign(Buffer.from('first\n'), { toString: () => assert.fail('too long') })
-    receiver.received(bytes, true)
-    receiver.received(Buffer.from('second\n'), true)
+    const isTooLong = (text: string) =>
+      Object.assign(Buffer.from(text), { toString: () => assert.fail('too long') })
     const gets = stream.gets({ limit: 10 })
+    receiver.received(isTooLong('first\n'), true)
+    receiver.received(Buffer.from('second\n'), true)
     assert.equal((yield* thrownBy(gets)).message, 'too long')
     assert.equal(yield* gets, 'second')
+    const [third, fourth] = [yield* waitingFor(() => gets), yield* waitingFor(() => gets)]
+    receiver.received(isTooLong('third\n'), true)
+    receiver.received(Buffer.from('fourth\n'), true)
+    assert.equal((yield* thrownBy(third)).message, 'too long')
+    assert.equal(yield* fourth, 'fourth')
+    receiver.received(Buffer.alloc(constants.MAX_STRING_LENGTH + 1), true) // only read, so it costs no memory
+    receiver.ended()
+    assert.equal((yield* thrownBy(stream.gets({ limit: Infinity }))).code, 'ERR_STRING_TOO_LONG')
+    assert.equal(yield* gets, undefined)
   })
 })
 
@@ -219,20 +211,6 @@ describe('a wait', () => {
     assert.equal(stream.stats().readers, 0)
     yield* stream.write('line\n')
     assert.equal(yield* stream.gets(), 'line')
-  })
-
-  test('S50 that finds its bytes each time lets other fibers run', function* () {
-    const stream = pipe()
-    let turns = 0
-    const other = spin(function* () {
-      for (; ; turns++) yield* snooze()
-    })
-    for (let n = 0; n < 1300; n++) {
-      yield* stream.write('a\n')
-      assert.equal(yield* stream.gets(), 'a')
-    }
-    assert.ok(turns >= 15, `${turns} turns`)
-    yield* other.stop()
   })
 
   for (const [what, isIdle, expected] of [

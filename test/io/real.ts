@@ -90,7 +90,7 @@ export function* bothEnds(server: Server): Routine<[Socket, Socket]> {
 }
 
 /** A client of Node's. */
-export interface RawClient {
+interface RawClient {
   readonly socket: NetSocket
   /** All that came, when the other side has ended or the connection is closed. */
   readonly all: Promise<string>
@@ -141,16 +141,6 @@ export function* refusesTwo<T>(make: () => Op<T>): Routine<[Op<T>, Fiber<T>]> {
 /** A folder that is removed when the fiber is over. */
 export const folder = (): Op<string> =>
   use(mkdtempSync(join(tmpdir(), 'polyphony-')), (path) => rmSync(path, { recursive: true }))
-
-/** A folder for async code. */
-export async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
-  const path = mkdtempSync(join(tmpdir(), 'polyphony-'))
-  try {
-    await body(path)
-  } finally {
-    rmSync(path, { recursive: true })
-  }
-}
 
 /** Whether an error says that the other side is gone. */
 export function isGone(error: unknown): boolean {

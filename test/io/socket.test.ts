@@ -160,21 +160,20 @@ realTest('noDelay and keepAlive can be given, also with TLS, set and unset', fun
   const secure = yield* opened(connect({ host, port: (yield* serving()).port, tls: { ca }, keepAlive: 1000 }))
   assert.deepEqual(given(nodeOf(secure)), [true, true, 1])
   for (const each of [client, yield* accepted(server)]) {
-    const log: unknown[] = []
+    const log: string[] = []
     const handle = nodeOf(each)._handle // what the system is told
     for (const verb of ['setNoDelay', 'setKeepAlive']) {
-      handle[verb] = (isOn: boolean, delay?: number) => void log.push([verb, isOn, delay])
+      handle[verb] = (...args: unknown[]) => void log.push(`${verb} ${args.join(' ')}`)
     }
     each.setNoDelay()
     each.setNoDelay(false)
     each.setKeepAlive(true, 5000)
     each.setKeepAlive(false)
-    const [noDelay, keepAlive] = ['setNoDelay', 'setKeepAlive']
     assert.deepEqual(log, [
-      [noDelay, true, undefined],
-      [noDelay, false, undefined],
-      [keepAlive, true, 5],
-      [keepAlive, false, 0],
+      'setNoDelay true',
+      'setNoDelay false',
+      'setKeepAlive true 5',
+      'setKeepAlive false 0',
     ])
   }
 })

@@ -2,7 +2,7 @@
 
 import { PassThrough } from 'node:stream'
 import { gets, stdin } from 'polyphony/io'
-import { assert, beforeAll, describe, moveOnAfter, NotInFiber, test, turn } from '../prelude.js'
+import { assert, beforeAll, describe, moveOnAfter, test, thrownBy, turn } from '../prelude.js'
 import { waitingFor } from './scripted.js'
 
 // It is opened once, so these tests are one story.
@@ -21,11 +21,8 @@ describe('standard input', () => {
 
   test('outside a fiber a wait says so, and what to do', () => {
     for (const op of [gets(), stdin.gets(), stdin.read()]) {
-      assert.throws(
-        () => op[Symbol.iterator]().next(),
-        (error) =>
-          error instanceof NotInFiber && /^stdin\.\w+\(\) was used outside .*main\(/.test(error.message),
-      )
+      const message = /^stdin\.\w+\(\) was used outside .*main\(/
+      assert.throws(() => op[Symbol.iterator]().next(), { code: 'NOT_IN_FIBER', message })
     }
   })
 
@@ -47,11 +44,7 @@ describe('standard input', () => {
       try {
         yield* gets()
       } finally {
-        try {
-          yield* gets()
-        } catch (caught) {
-          error = caught
-        }
+        error = yield* thrownBy(gets())
       }
     })
     assert.equal(fiber.waitsFor, 'stdin.gets()')

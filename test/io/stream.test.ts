@@ -2,20 +2,19 @@
 
 import { connect as connectSocket, createServer, type Server as NodeServer, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
-import { connect, fromNode, type ListenOptions, listen, type Stream } from 'polyphony/io'
+import { fromNode, type ListenOptions, type Stream } from 'polyphony/io'
 import { action, describe, type Routine } from '../prelude.js'
 import { aStream, keeps, MEMORY } from '../shared/stream.js'
 import { freshPath } from './folder.js'
+import { accepted, connected, listening } from './real.js'
 import { ca, pair as certificate } from './tls.js'
 
 /** A connection to a server of ours. */
 function* connection(options: ListenOptions, more = {}): Routine<[Stream, Stream]> {
-  const server = yield* listen(options)
-  const to = options.path ? { path: options.path } : { host: '127.0.0.1', port: server.port }
-  const client = yield* connect({ ...to, ...more })
-  const socket = (yield* server.accept()) as Stream
+  const server = yield* listening(options)
+  const ends: [Stream, Stream] = [yield* connected(server, more), yield* accepted(server)]
   yield* server.close()
-  return [client, socket]
+  return ends
 }
 
 /** A reset, which only a TCP socket can send. */
@@ -80,14 +79,13 @@ function* nodeSockets(): Routine<[Stream, Stream]> {
 }
 
 const MUCH = 16 * 1024 * 1024
-const local = { host: '127.0.0.1', port: 0 }
 
 for (const kind of [
-  { name: 'a TCP connection', connect: () => connection(local), reset, much: MUCH },
+  { name: 'a TCP connection', connect: () => connection({}), reset, much: MUCH },
   { name: 'a Unix socket', connect: () => connection({ path: freshPath() }), much: MUCH },
   {
     name: 'a TLS connection',
-    connect: () => connection({ ...local, tls: certificate('local') }, { tls: { ca } }),
+    connect: () => connection({ tls: certificate('local') }, { tls: { ca } }),
     much: MUCH,
   },
   { name: 'a Duplex of Node', connect: sides, much: 1_000_000 },

@@ -23,13 +23,8 @@ export function fixture(name: string): string {
   return fileURLToPath(new URL(name, place))
 }
 
-export interface Pair {
-  cert: Buffer
-  key: Buffer
-}
-
 /** A certificate and its key: local (localhost), renewed (the same), a (a.example), b (*.b.example), client, expired, self. */
-export function pair(name: string): Pair {
+export function pair(name: string): { cert: Buffer; key: Buffer } {
   return { cert: readFileSync(fixture(`${name}.pem`)), key: readFileSync(fixture(`${name}.key`)) }
 }
 
@@ -69,8 +64,8 @@ export const client = (
 ): Routine<TlsSocket> => opened(connect({ host, port, tls: { ca, ...tls }, ...(alpn && { alpn }) }))
 
 /** What the server says to a client. */
-export function* said(server: TlsServer, tls: TlsClientOptions = {}, alpn?: string[]): Routine<string> {
-  const socket = yield* client(server, tls, alpn)
+export function* said(server: TlsServer, tls: TlsClientOptions = {}): Routine<string> {
+  const socket = yield* client(server, tls)
   const text = `${yield* socket.readAll()}`
   yield* socket.close()
   return text

@@ -8,7 +8,6 @@ import {
   BadArgument,
   BadYield,
   describe,
-  ensure,
   eventually,
   Fiber,
   moveOnAfter,
@@ -100,14 +99,12 @@ describe('a UDP socket', () => {
 
   test('takes the largest datagram there can be, and EMSGSIZE tells of one that is larger', function* () {
     const socket = yield* open()
-    yield* socket.send(Buffer.alloc(65_507, 'x'), socket)
-    assert.equal((yield* socket.recv()).data.length, 65_507)
     const error = yield* thrownBy(socket.send(Buffer.alloc(65_508), socket))
     assert.ok(error instanceof IOError)
     assert.deepEqual([error.code, error.syscall], ['EMSGSIZE', 'send'])
     assert.match(error.message, /^udp 127\.0\.0\.1:\d+\.send\(\) of 65508 bytes failed: .*\(EMSGSIZE\)$/)
-    yield* socket.send('still works', socket)
-    assert.equal(text(yield* socket.recv()), 'still works')
+    yield* socket.send(Buffer.alloc(65_507), socket)
+    assert.equal((yield* socket.recv()).data.length, 65_507)
   })
 
   test('of IPv6 works as one of IPv4, where the machine has it', function* () {
@@ -164,30 +161,15 @@ describe('fibers that wait for datagrams', () => {
     yield* snooze()
     assert.deepEqual([socket.stats().waiting, fibers[0]?.waitsFor], [3, `${socket.name}.recv()`])
     yield* fibers[1]!.stop()
-    for (const word of ['a', 'b']) yield* socket.send(word, socket)
+    for (const word of ['a', 'b', 'c']) yield* socket.send(word, socket)
     assert.deepEqual((yield* Fiber.await(fibers[0]!, fibers[2]!)).map(text), ['a', 'b'])
-    assert.equal(yield* moveOnAfter(5, () => socket.recv(), 'late'), 'late')
-    yield* socket.send('c', socket)
     assert.equal(text(yield* socket.recv()), 'c')
-  })
-
-  test('a datagram that has been handed over is not lost to a stop', function* () {
-    const socket = yield* open()
-    let got = ''
-    const fiber = spin(function* () {
-      got = text(yield* socket.recv())
-      yield* sleep()
-    })
-    yield* snooze()
-    arrive(socket, 'in time')
-    yield* fiber.stop()
-    assert.equal(got, 'in time')
   })
 
   test('to receive is to wait for new work: a fiber that is being stopped cannot, but it can send', function* () {
     const [socket, other] = [yield* open(), yield* open()]
     let caught = 0
-    const deaf = spin(function* () {
+    const deaf = yield* begun(function* () {
       for (;;) {
         try {
           yield* socket.recv()
@@ -196,21 +178,19 @@ describe('fibers that wait for datagrams', () => {
         }
       }
     })
-    const polite = spin(() => waits(() => socket.send('goodbye', other)))
-    yield* snooze()
     yield* deaf.stop()
     assert.deepEqual([deaf.state, caught, socket.stats().waiting], ['dead', 3, 0])
+    let got = ''
+    const shielded = yield* begun(() =>
+      shield(function* () {
+        got = text(yield* other.recv())
+      }),
+    )
+    shielded.stop()
+    const polite = yield* begun(() => waits(() => socket.send('goodbye', other)))
     yield* polite.stop()
-    assert.equal(text(yield* other.recv()), 'goodbye')
-  })
-
-  test('in a shield they receive while they are being stopped', function* () {
-    const socket = yield* open()
-    const fiber = yield* begun(() => shield(() => socket.recv()))
-    fiber.stop()
-    yield* socket.send('in the shield', socket)
-    yield* fiber.join()
-    assert.equal(socket.stats().unread, 0)
+    yield* shielded.join()
+    assert.equal(got, 'goodbye') // in a shield it can receive, too
   })
 
   test('recv() iterated by hand is a named error, and costs no datagram', function* () {
@@ -272,14 +252,12 @@ describe('recvLoop', () => {
   test('runs the body for each datagram, and ends when it returns false', function* () {
     const socket = yield* open()
     const got: string[] = []
-    for (const word of ['a', 'b', 'c', 'd']) yield* socket.send(word, socket)
+    for (const word of ['a', 'b', 'c']) yield* socket.send(word, socket)
     yield* socket.recvLoop(function* (datagram) {
       yield* sleep(1)
-      got.push(text(datagram))
-      return got.length < 3
+      return got.push(text(datagram)) < 2
     })
-    assert.deepEqual(got, ['a', 'b', 'c'])
-    assert.equal(text(yield* socket.recv()), 'd')
+    assert.deepEqual([...got, text(yield* socket.recv())], ['a', 'b', 'c'])
   })
 
   test('ends when the socket is closed, also if it was closed before', function* () {
@@ -401,20 +379,13 @@ describe('a fiber that is stopped', () => {
 
   test('while it sends waits until the datagram is sent', function* () {
     const socket = yield* open()
-    let isAfter = false
-    const sender = spin(function* () {
-      yield* socket.send('already on its way', socket)
-      isAfter = true
-    })
-    yield* snooze()
+    const sender = yield* begun(() => socket.send('already on its way', socket))
     assert.equal(sender.waitsFor, `${socket.name}.send()`)
     const stopped = sender.stop()
     yield* snooze()
     assert.equal(sender.state, 'waiting') // the bytes are still needed
     assert.equal((yield* stopped).type, 'stopped')
-    assert.equal(isAfter, false)
     assert.equal(text(yield* socket.recv()), 'already on its way')
-    assert.equal(socket.stats().sending, 0)
   })
 
   test('or killed or raised at, at any switchpoint of a conversation, leaves nothing behind', async () => {
@@ -423,19 +394,13 @@ describe('a fiber that is stopped', () => {
       const answering = spin('server', () =>
         server.recvLoop((question) => server.send(`${text(question)}!`, question)),
       )
-      const asking = (word: string) =>
-        function* (): Routine<void> {
-          const client = yield* use(yield* udp({ connect: { host: 'localhost', port: server.port } }))
-          yield* ensure(
-            function* () {
-              yield* client.send(word)
-              assert.equal(text(yield* client.recv()), `${word}!`)
-            },
-            () => client.send('bye'),
-          )
-        }
+      const asking = function* (): Routine<void> {
+        const client = yield* use(yield* udp({ connect: { host: 'localhost', port: server.port } }))
+        yield* client.send('hello')
+        assert.equal(text(yield* client.recv()), 'hello!')
+      }
       // Without the server there is no answer to wait for.
-      yield* race([() => all([asking('one'), asking('two')]), () => answering.join()])
+      yield* race([() => all([asking, asking]), () => answering.join()])
     })
     assert.ok(runs > 40)
   })

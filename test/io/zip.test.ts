@@ -33,7 +33,6 @@ import {
   moveOnAfter,
   type Op,
   random,
-  run,
   runtime,
   spin,
   test,
@@ -41,8 +40,7 @@ import {
   turn,
 } from '../prelude.js'
 import { expiring } from '../shared/limits.js'
-import { held, untilHeld } from '../shared/outside.js'
-import { struckWaiting } from './real.js'
+import { realTest, struckWaiting } from './real.js'
 import { waitingFor } from './scripted.js'
 
 const params = { [constants.BROTLI_PARAM_QUALITY]: 3 }
@@ -65,14 +63,11 @@ function noise(length: number): Buffer {
   return Buffer.from(Uint8Array.from({ length }, () => Math.floor(next() * 64)))
 }
 
-const inPieces = (bytes: Buffer, size: number) =>
-  Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size))
-
 /** A stream in memory that holds these bytes, which come in pieces of this size. */
 function holding(bytes: Buffer, size: number): Stream {
   const stream = pipe('source')
   spin(function* () {
-    for (const piece of inPieces(bytes, size)) yield* stream.write(piece)
+    for (let at = 0; at < bytes.length; at += size) yield* stream.write(bytes.subarray(at, at + size))
     yield* stream.end()
   })
   return stream
@@ -84,7 +79,6 @@ for (const { verb, pack, unpack, packSync, unpackSync } of FORMATS) {
       ['nothing', ''],
       ['a word', 'café'],
       ['much of the same', 'a'.repeat(1_000_000)],
-      ['much that differs', noise(300_000)],
       ['a view of other bytes', new Uint8Array(noise(1000).buffer, 8, 500)],
     ]
     for (const [what, input] of inputs) {
@@ -103,16 +97,14 @@ for (const { verb, pack, unpack, packSync, unpackSync } of FORMATS) {
     test('from a stream to a stream, which stays open; gives the number of bytes', function* () {
       const data = noise(200_000)
       const [middle, target] = [pipe('middle'), pipe('target')]
-      const packing = spin(function* () {
-        const count: number = yield* pack(holding(data, 1234), middle)
-        yield* middle.end()
-        return count
-      })
+      const packing = spin(() => pack(holding(data, 1234), middle))
+      const unpacking = spin(() => unpack(middle, target))
       const reading = spin(() => target.readAll())
-      assert.equal(yield* unpack(middle, target), data.length)
+      const count = yield* packing
+      yield* middle.end()
+      assert.deepEqual([yield* unpacking, count], [data.length, middle.stats().received])
       yield* target.end('!')
       assert.deepEqual(yield* reading, Buffer.concat([data, Buffer.from('!')]))
-      assert.equal(yield* packing, middle.stats().received)
     })
 
     test('input that comes byte by byte, or is cut anywhere: UnexpectedEnd names the source', function* () {
@@ -121,10 +113,8 @@ for (const { verb, pack, unpack, packSync, unpackSync } of FORMATS) {
       for (let length = 0; length < packed.length; length++) {
         const error = yield* thrownBy(unpack(packed.subarray(0, length)))
         assert.ok(error instanceof UnexpectedEnd, `${length}: ${error}`)
-        assert.match(
-          error.message,
-          new RegExp(`^\\w+\\(${length} bytes?\\): the input ended after ${length} b`),
-        )
+        const expected = new RegExp(`\\(${length} bytes?\\): the input ended after ${length} b`)
+        assert.match(error.message, expected)
       }
       const error = yield* thrownBy(unpack(holding(packed.subarray(0, 12), 5)))
       assert.match(error.message, /^\w+\(source\): the input ended after 12 bytes, too early$/)
@@ -174,21 +164,16 @@ for (const { verb, pack, unpack, packSync, unpackSync } of FORMATS) {
       yield* unpacking.stop()
     })
 
-    test('a fiber that is stopped leaves at once, and nothing stays behind', async () => {
-      const before = held()
-      await run(function* () {
-        let waitsFor: string | undefined
-        yield* struckWaiting(
-          () => pack(noise(2_000_000)),
-          (fiber) => {
-            waitsFor = fiber.waitsFor
-            fiber.stop()
-          },
-        )
-        assert.match(waitsFor ?? '', /\(2000000 bytes\)$/)
-        yield* expiring(moveOnAfter, () => unpack(pipe())) // waits for input that never comes
-      })
-      await untilHeld(before)
+    realTest('a fiber that is stopped leaves at once, and nothing stays behind', function* () {
+      const packing = yield* struckWaiting(
+        () => pack(noise(2_000_000)),
+        (fiber) => {
+          assert.match(fiber.waitsFor ?? '', /\(2000000 bytes\)$/)
+          fiber.stop()
+        },
+      )
+      assert.equal(packing.outcome?.type, 'stopped')
+      yield* expiring(moveOnAfter, () => unpack(pipe())) // waits for input that never comes
     })
   })
 }
@@ -219,21 +204,17 @@ test('a compressor that is cut is destroyed at once, and does not wait for the g
   delete zlib._destroy // that of all of them is further up
 })
 
-test('an error of the source or of the target comes out as it is, and nothing stays behind', async () => {
-  const before = held()
-  await run(function* () {
-    const [here, there] = pair()
-    const unpacking = yield* waitingFor(() => gunzip(there))
-    yield* here.write(gzipSync(noise(1000)).subarray(0, 500))
-    here.destroy()
-    assert.equal((yield* thrownBy(unpacking)).code, 'ECONNRESET')
-    const closed = pipe()
-    yield* closed.close()
-    assert.equal((yield* thrownBy(gzip('x', closed))).code, 'STREAM_CLOSED')
-    const onHeader = () => assert.fail('not this one')
-    assert.equal((yield* thrownBy(gunzip(gzipSync('x'), { onHeader }))).message, 'not this one')
-  })
-  await untilHeld(before)
+realTest('an error of the source or the target comes out as it is, and nothing stays behind', function* () {
+  const [here, there] = pair()
+  const unpacking = yield* waitingFor(() => gunzip(there))
+  yield* here.write(gzipSync(noise(1000)).subarray(0, 500))
+  here.destroy()
+  assert.equal((yield* thrownBy(unpacking)).code, 'ECONNRESET')
+  const closed = pipe()
+  yield* closed.close()
+  assert.equal((yield* thrownBy(gzip('x', closed))).code, 'STREAM_CLOSED')
+  const onHeader = () => assert.fail('not this one')
+  assert.equal((yield* thrownBy(gunzip(gzipSync('x'), { onHeader }))).message, 'not this one')
 })
 
 describe('the header of gzip', () => {
@@ -245,8 +226,6 @@ describe('the header of gzip', () => {
   const headers: [what: string, given: object, expected: GzipHeader][] = [
     ['name, comment and time', full, full],
     ['a time in milliseconds', { mtime: mtime.getTime() }, { mtime }],
-    ['a name only', { name: 'n' }, { name: 'n' }],
-    ['a comment only', { comment: 'c' }, { comment: 'c' }],
     ['nothing', {}, {}],
   ]
   for (const [what, given, expected] of headers) {

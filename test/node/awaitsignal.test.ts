@@ -4,7 +4,7 @@ import {
   assert,
   awaitSignal,
   explore,
-  Fiber,
+  type Fiber,
   moveOnAfter,
   now,
   sleep,
@@ -15,6 +15,7 @@ import {
   test,
   thrownBy,
   trap,
+  waits,
 } from '../prelude.js'
 import { listeners, play } from './play.js'
 
@@ -30,29 +31,13 @@ test('it gives the full name of the first that comes, and listens to none afterw
   assert.equal(listeners(), before)
 })
 
-test('every fiber that waits gets the signal, and traps run too', function* () {
-  const log: string[] = []
-  trap('QUIT', () => log.push('trap'))
-  const waiters = ['a', 'b'].map((name) => spin(name, () => awaitSignal('QUIT')))
-  yield* snooze()
-  play('SIGQUIT')
-  assert.deepEqual(yield* Fiber.await(...waiters), ['SIGQUIT', 'SIGQUIT'])
-  assert.deepEqual(log, ['trap'])
-})
-
 test('a world where a fiber waits for a signal is not at its end', function* () {
   setImmediate(() => play('SIGQUIT'))
   assert.equal(yield* awaitSignal('QUIT'), 'SIGQUIT')
 })
 
 test('waiting for a signal is no cleanup: it is refused while a fiber unwinds', function* () {
-  const fiber = spin(function* () {
-    try {
-      yield* sleep()
-    } finally {
-      yield* awaitSignal('QUIT')
-    }
-  })
+  const fiber = spin(() => waits(() => awaitSignal('QUIT')))
   yield* snooze()
   assert.deepEqual(yield* fiber.stop(), { type: 'stopped', value: undefined })
   assert.equal(now(), 0)

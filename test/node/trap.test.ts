@@ -1,18 +1,6 @@
 // trap in worlds of their own. Signals of the system: test/semantics/signals.test.ts.
 
-import {
-  assert,
-  Fiber,
-  receive,
-  runtime,
-  sleep,
-  snooze,
-  spin,
-  suspend,
-  test,
-  thrownBy,
-  trap,
-} from '../prelude.js'
+import { assert, Fiber, runtime, sleep, snooze, spin, test, trap, waits } from '../prelude.js'
 import { listeners, play } from './play.js'
 
 test('a handler runs before every runnable fiber, and the running fiber is not disturbed', function* () {
@@ -37,61 +25,36 @@ test('several traps of one signal run in the order in which they were set; so do
 
 test('each signal has a fiber of its own: a handler that waits holds up no other', function* () {
   const log: string[] = []
-  let n = 0
+  const delays = [20, 10]
   trap('QUIT', function* () {
-    const mine = ++n
-    yield* sleep(30 - 10 * mine)
-    log.push(`${Fiber.current.path} ${mine}`)
+    const ms = delays.shift() as number
+    yield* sleep(ms)
+    log.push(`${Fiber.current.path} ${ms}`)
   })
-  play('SIGQUIT')
-  play('SIGQUIT')
+  for (let i = 0; i < 2; i++) play('SIGQUIT')
   yield* sleep(100)
-  assert.deepEqual(log, ['trap SIGQUIT 2', 'trap SIGQUIT 1'])
+  assert.deepEqual(log, ['trap SIGQUIT 10', 'trap SIGQUIT 20'])
 })
 
-test('the error of a handler is thrown in main at its switchpoint', function* () {
-  const failure = new Error('the handler failed')
-  trap('QUIT', () => {
-    throw failure
-  })
-  spin(function* () {
-    yield* sleep(5)
-    play('SIGQUIT')
-  })
-  assert.equal(yield* thrownBy(receive()), failure)
-})
-
-test('a trap goes with the fiber that set it, and the listener with the last trap', function* () {
+test('a trap goes with the fiber that set it, and is set anew if that is restarted; the listener goes with the last', function* () {
   const before = listeners()
   const log: string[] = []
   const [first, second] = ['first', 'second'].map((name) =>
     spin(function* () {
-      trap('QUIT', () => log.push(name))
+      trap('QUIT', () => log.push(`${name} ${Fiber.current.name}`))
       yield* sleep()
     }),
   ) as [Fiber, Fiber]
   yield* snooze()
   assert.equal(listeners(), before + 1)
   yield* first.stop()
-  play('SIGQUIT')
-  yield* snooze()
-  assert.deepEqual(log, ['second'])
-  yield* second.stop()
-  assert.equal(listeners(), before)
-})
-
-test('a fiber that is restarted sets its traps anew: there is one', function* () {
-  const log: number[] = []
-  const fiber = spin(function* () {
-    trap('QUIT', () => log.push(fiber.incarnation))
-    yield* sleep()
-  })
-  yield* snooze()
-  fiber.restart()
+  second.restart()
   yield* sleep(1)
   play('SIGQUIT')
   yield* snooze()
-  assert.deepEqual(log, [2])
+  assert.deepEqual(log, ['second trap SIGQUIT'])
+  yield* second.stop()
+  assert.equal(listeners(), before)
 })
 
 test('the function that trap returns removes it, once; a handler that has begun goes on', function* () {
@@ -156,17 +119,14 @@ test('a handler at work when its owner ends is stopped; a trap that it sets then
   const before = listeners()
   const log: unknown[] = []
   const owner = spin('owner', function* () {
-    trap('QUIT', function* () {
-      try {
-        yield* sleep()
-      } finally {
-        log.push(Fiber.current.stopReason)
-        yield* sleep(5)
-        trap('QUIT', () => log.push('its own'))
-        play('SIGQUIT')
-        yield* sleep(5)
-      }
-    })
+    const last = function* () {
+      log.push(Fiber.current.stopReason)
+      yield* sleep(5)
+      trap('QUIT', () => log.push('its own'))
+      play('SIGQUIT')
+      yield* sleep(5)
+    }
+    trap('QUIT', () => waits(last))
     yield* sleep()
   })
   yield* snooze()
@@ -176,13 +136,6 @@ test('a handler at work when its owner ends is stopped; a trap that it sets then
   yield* sleep(20)
   assert.deepEqual(log, ['main > owner ended', 'its own'])
   assert.equal(listeners(), before)
-})
-
-test('a world where a trap is set is not at its end: suspend() waits for what comes from outside', function* () {
-  const me = Fiber.current
-  trap('QUIT', (signal) => me.schedule(signal))
-  setImmediate(() => play('SIGQUIT'))
-  assert.equal(yield* suspend(), 'SIGQUIT')
 })
 
 test('a name may come in any case, with or without SIG', function* () {

@@ -41,13 +41,6 @@ function* later<T>(value: T): Routine<T> {
 
 describe('a handler', () => {
   const doubling: Record<string, (n: number) => unknown> = {
-    'a plain function': (n) => n * 2,
-    'a fiber body': function* (n) {
-      return yield* later(n * 2)
-    },
-    'a fiber body that never waits': function* (n) {
-      return n * 2
-    },
     'an async function': async (n) => {
       await null
       return n * 2
@@ -83,10 +76,6 @@ describe('a handler', () => {
 
   const failing: Record<string, (error: Error) => unknown> = {
     'throws at once': (error) => thrower(error)(),
-    'throws in its fiber': function* (error) {
-      yield* sleep(1)
-      throw error
-    },
     rejects: async (error) => thrower(error)(),
     'returns an op that fails': (error) => until(Promise.reject(error)),
     'returns a thenable that rejects': (error) => thenable((_, no) => no(error)),
@@ -204,18 +193,11 @@ describe('what a handler leaves behind', () => {
     assert.equal(reports().length, 2)
   })
 
+  const wasStopped = /^FiberStopped: proco > proco\[0\] was stopped while it handled this/
   /** What the user does to the fiber of a handler, and what its item is told. */
   const acts: [act: string, (fiber: Fiber) => unknown, words: RegExp][] = [
-    [
-      'stopped',
-      (fiber) => fiber.stop(),
-      /^FiberStopped: proco > proco\[0\] was stopped while it handled this/,
-    ],
-    [
-      'killed',
-      (fiber) => fiber.kill(),
-      /^FiberStopped: proco > proco\[0\] was stopped while it handled this/,
-    ],
+    ['stopped', (fiber) => fiber.stop(), wasStopped],
+    ['killed', (fiber) => fiber.kill(), wasStopped],
     ['restarted', (fiber) => fiber.restart(), /^FiberStopped: .* was restarted while it handled this item$/],
     ['raised in', (fiber) => fiber.raise(new RangeError('from outside')), /^RangeError: from outside$/],
   ]
@@ -258,15 +240,14 @@ describe('what handlers know of the fiber that started them', () => {
   test('its locals at the moment of the start; async functions run in no fiber, and know none', function* () {
     const user = createLocal('none')
     const proco: Any = Proco.new()
-    const starts = (): Routine<void> =>
-      scope(function* () {
-        proco.start(() => user.get())
-        user.set('later')
-        assert.equal(yield* proco.submit(1), 'ada')
-        const inAsync: Any = Proco.new().start(async () => user.get())
-        assert.equal(yield* inAsync.submit(1), 'none')
-      }) as Routine<void>
-    yield* user.with('ada', starts)
+    const starts = function* () {
+      proco.start(() => user.get())
+      user.set('later')
+      assert.equal(yield* proco.submit(1), 'ada')
+      const inAsync: Any = Proco.new().start(async () => user.get())
+      assert.equal(yield* inAsync.submit(1), 'none')
+    }
+    yield* user.with('ada', () => scope(starts))
     proco.start(() => user.get())
     assert.equal(yield* user.with('the submitter', () => proco.submit(1)), 'none')
   })
@@ -277,16 +258,13 @@ describe('what handlers know of the fiber that started them', () => {
       const seen = (): unknown => storage.getStore()
       const starts = storage.run('starter', () =>
         spin({ context: true }, function* () {
-          const results: unknown[] = []
-          const proco: Any = Proco.new().start(function* () {
-            results.push(seen())
+          const inFiber: Any = Proco.new().start(function* () {
+            const first = seen()
             yield* turn()
-            results.push(seen())
+            return [first, seen()]
           })
-          for (const n of [1, 2]) yield* proco.submit(n)
-          const inAsync: Any = Proco.new().start(async () => results.push(seen()))
-          yield* inAsync.submit(1)
-          return results
+          const inAsync: Any = Proco.new().start(async () => seen())
+          return [yield* inFiber.submit(1), yield* inFiber.submit(2), yield* inAsync.submit(1)].flat()
         }),
       )
       assert.deepEqual(yield* starts, Array(5).fill('starter'))

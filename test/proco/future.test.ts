@@ -76,13 +76,13 @@ test('one op may be yielded and awaited: it is one submission', function* () {
 test('an op in a fiber has then, catch and finally, as a promise has', function* () {
   const proco: Any = Proco.new().start((n: number) => (n < 0 ? Promise.reject(new RangeError('below')) : n))
   const ops = [1, -1, 3, -2].map((n) => proco.submit(n))
-  const log: string[] = []
+  let ended = 0
   assert.equal(Object.prototype.toString.call(ops[0]), '[object Awaitable]')
   assert.equal(yield* until(ops[0]!.then((n: number) => n + 1)), 2)
   assert.equal(yield* until(ops[1]!.catch((error: Error) => error.message)), 'below')
-  assert.equal(yield* until(ops[2]!.finally(() => log.push('ended'))), 3)
-  assert.ok((yield* thrownBy(until(ops[3]!.finally(() => log.push('ended'))))) instanceof RangeError)
-  assert.deepEqual(log, ['ended', 'ended'])
+  assert.equal(yield* until(ops[2]!.finally(() => ended++)), 3)
+  assert.ok((yield* thrownBy(until(ops[3]!.finally(() => ended++)))) instanceof RangeError)
+  assert.equal(ended, 2)
 })
 
 test('a failed item that is not looked at is no unhandled rejection; a promise of submit is', async () => {
@@ -94,12 +94,6 @@ test('a failed item that is not looked at is no unhandled rejection; a promise o
     const future = await proco.submitAsync(1)
     proco.trySubmit(2)
     proco.submit(3)
-    const killed: Any = Proco.new().start(async (_, { signal }) => {
-      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-    })
-    for (const n of [4, 5]) await killed.submitAsync(n)
-    await turns()
-    killed.kill()
     await proco.exit()
     await turns(2)
     assert.equal(future.state, 'failed')

@@ -1,18 +1,13 @@
 // Heap tests, run with --expose-gc: node --expose-gc heap.js <one of the kinds of work below> | dead | sleepers
 
 import { Fiber, main, moveOnAfter, receive, runtimeStats, scope, sleep, snooze, spin, until } from 'polyphony'
+import { heapUsed } from './heapused.js'
 
 const WARM_UP = 2
 const ROUNDS = 10
 const EACH = 100_000
 const A_MILLION = ROUNDS * EACH
 const SIDE_BY_SIDE = 1000
-
-function heapUsed(): number {
-  gc?.()
-  gc?.()
-  return process.memoryUsage().heapUsed
-}
 
 const work: Record<string, (n: number) => Generator<any, void, any>> = {
   /** S04: a finished child is forgotten at once. */

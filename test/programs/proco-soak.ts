@@ -4,6 +4,7 @@
 
 import { isStop, main, type Routine, runtimeStats, scope, snooze, spin } from 'polyphony'
 import { type Executor, type Future, Proco, type ProcoOptions } from 'polyphony/proco'
+import { heapUsed } from './heapused.js'
 
 const ROUNDS = 12
 const WARM_UP = 3
@@ -107,12 +108,6 @@ const kinds: Record<string, { options: ProcoOptions; work: typeof produce }> = {
     work: produce,
   },
   'producers that outrun the handler': { options: { queueSize: 1000 }, work: outrun },
-}
-
-function heapUsed(): number {
-  gc?.()
-  gc?.()
-  return process.memoryUsage().heapUsed
 }
 
 function* soak(name: string, options: ProcoOptions, work: typeof produce, items: number): Routine<number> {

@@ -60,7 +60,7 @@ describe('errors and deadlocks are told', { concurrency: 2 }, () => {
     { stdout: 'went on\n', stderr: /^/ },
   )
 
-  ends('a deadlock exits with 13 and names what each fiber waits for', 'deadlock', {
+  ends('S33 a deadlock exits with 13 and names what each fiber waits for', 'deadlock', {
     code: 13,
     stderr:
       /deadlock[\s\S]*main.*waiting for .*culprit[\s\S]*culprit.*waiting for receive\(\)[\s\S]*bystander.*waiting for suspend\(\)[\s\S]*promised.*waiting for a promise/i,

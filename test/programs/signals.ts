@@ -61,6 +61,18 @@ function* ready(): Routine<void> {
   yield* sleep()
 }
 
+function* busy(): Routine<never> {
+  for (;;) yield* snooze()
+}
+
+/** Has a worker with a long cleanup, is sent a signal, and a SIGINT when that cannot be its echo. */
+function* twice(first: string): Routine<void> {
+  spin('worker', cleaner, 'worker', 60_000)
+  yield* snooze()
+  send(first)
+  yield* thenAt(() => later(350, () => send('SIGINT')))
+}
+
 const programs: Record<string, () => void> = {
   stop() {
     main(function* () {
@@ -81,11 +93,7 @@ const programs: Record<string, () => void> = {
 
   busy() {
     main(function* () {
-      const spinners = [1, 2, 3].map(() =>
-        spin(function* () {
-          for (;;) yield* snooze()
-        }),
-      )
+      const spinners = [1, 2, 3].map(() => spin(busy))
       spin('worker', cleaner, 'worker', 5)
       yield* snooze()
       say('ready')
@@ -94,30 +102,18 @@ const programs: Record<string, () => void> = {
   },
 
   second() {
-    main(function* () {
-      spin('worker', cleaner, 'worker', 60_000)
-      yield* snooze()
-      send('SIGINT')
-      yield* thenAt(() => later(350, () => send('SIGINT')))
-    })
+    main(() => twice('SIGINT'))
   },
 
   'second-after-term'() {
-    main(function* () {
-      spin('worker', cleaner, 'worker', 60_000)
-      yield* snooze()
-      send('SIGTERM')
-      yield* thenAt(() => later(350, () => send('SIGINT')))
-    })
+    main(() => twice('SIGTERM'))
   },
 
   'second-kills-runs'() {
     main(function* () {
       void run(() => cleaner('beside', 60_000))
-      spin('worker', cleaner, 'worker', 60_000)
       yield* sleep(5)
-      send('SIGINT')
-      yield* thenAt(() => later(350, () => send('SIGINT')))
+      yield* twice('SIGINT')
     })
   },
 
@@ -289,11 +285,7 @@ const programs: Record<string, () => void> = {
       trap('TERM', () => order.push('TERM'))
       trap('USR2', () => order.push('USR2 first'))
       trap('USR2', () => order.push('USR2 second'))
-      for (let i = 0; i < 3; i++) {
-        spin(function* () {
-          for (;;) yield* snooze()
-        })
-      }
+      for (let i = 0; i < 3; i++) spin(busy)
       say('ready')
       while (order.length < 3) yield* snooze()
       say(order.sort().join(', '))
@@ -446,9 +438,7 @@ const programs: Record<string, () => void> = {
     main(
       function* () {
         spin('clock', () => sleep(60_000))
-        spin('busy', function* () {
-          for (;;) yield* snooze()
-        })
+        spin('busy', busy)
         spin('inbox', () => receive())
         yield* snooze() // all have begun
         yield* ready()

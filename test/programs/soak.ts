@@ -8,6 +8,7 @@ import { connect, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { main, spin, until } from 'polyphony'
 import { listen } from 'polyphony/io'
+import { heapUsed } from './heapused.js'
 
 /** So many are being opened at a time. */
 const WAVE = 250
@@ -65,9 +66,7 @@ function* serve(wanted: number) {
     if (code !== 0) throw new Error(`the clients ended with ${code}`)
     while (server.stats().open > 0) yield* turn()
     yield* turn()
-    global.gc?.()
-    global.gc?.()
-    return { descriptors: descriptors(), heap: process.memoryUsage().heapUsed }
+    return { descriptors: descriptors(), heap: heapUsed() }
   }
   yield* round(WARM_UP)
   const before = yield* round(WARM_UP)

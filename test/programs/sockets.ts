@@ -39,14 +39,7 @@ const programs: Record<string, () => void> = {
       }
     }),
 
-  /** Nobody waits for the server: it does not keep the process. */
-  idle: () =>
-    main(function* () {
-      const server = yield* listen({ host: '127.0.0.1' })
-      console.log(server.port)
-    }),
-
-  /** A fiber that waits for connections does. */
+  /** A fiber that waits for connections keeps the process. */
   waiting: () =>
     main(function* () {
       const server = yield* listen({ host: '127.0.0.1' })

@@ -1,15 +1,16 @@
 // Standard input, output and error as programs in their own processes see them: real pipes, files, readers that are late or gone.
 
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { assert, describe, type Ended, ended, program, test } from '../prelude.js'
 import { type Line, talk } from '../talk.js'
+import { start } from './run.js'
 
-const programOf = (name: string) => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
-const [stdin, stdout] = [programOf('stdin'), programOf('stdout')]
+const stdin = fileURLToPath(new URL('./stdin.js', import.meta.url))
+const startStdout = (mode: string) => start('stdout', { args: [mode] })
 
 describe('standard input', { concurrency: 2 }, () => {
   const talks: [mode: string, lines: Line[], said: string[]][] = [
@@ -81,7 +82,7 @@ describe('standard input', { concurrency: 2 }, () => {
 
 /** Reads nothing of the output until this has been said on stderr. */
 async function readLate(mode: string, heard: string): Promise<Ended> {
-  const child = start(mode)
+  const child = startStdout(mode)
   let said = ''
   await new Promise<void>((resolve) =>
     child.stderr.setEncoding('utf8').on('data', (text) => {
@@ -94,22 +95,17 @@ async function readLate(mode: string, heard: string): Promise<Ended> {
 
 /** Reads one line, and goes away. */
 function readOne(mode: string): Promise<Ended> {
-  const child = start(mode)
+  const child = startStdout(mode)
   child.stdout.once('data', () => child.stdout.destroy())
   return ended(child)
 }
 
-function start(mode: string) {
-  const options = { env: { PATH: process.env.PATH }, timeout: 20_000, killSignal: 'SIGKILL' } as const
-  return spawn(process.execPath, [stdout, mode], options)
-}
-
 describe('standard output', { concurrency: 2 }, () => {
   test('keeps its order, also with console.log, and is never closed', async () => {
-    const order = await ended(start('order'))
+    const order = await ended(startStdout('order'))
     const expected = [0, 1, 2].map((i) => `write ${i}\nlog ${i}\n`).join('')
     assert.deepEqual([order.code, order.stdout, order.stderr], [0, expected, 'aside\n'])
-    const open = await ended(start('never closed'))
+    const open = await ended(startStdout('never closed'))
     assert.deepEqual([open.code, open.stdout, open.stderr], [0, 'ended\nstill there\nfor everybody\n', ''])
   })
 

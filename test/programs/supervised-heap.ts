@@ -1,15 +1,10 @@
 // Run with --expose-gc: a hundred thousand children come and go under one supervisor, which keeps nothing of them.
 
 import { type Fiber, main, sleep, snooze, spin, supervise } from 'polyphony'
+import { heapUsed } from './heapused.js'
 
 const ROUNDS = 10
 const EACH = 10_000
-
-function heapUsed(): number {
-  gc?.()
-  gc?.()
-  return process.memoryUsage().heapUsed
-}
 
 function* once(i: number) {
   if (i % 10 === 0) throw new Error('one of ten fails')

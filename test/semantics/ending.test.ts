@@ -2,6 +2,7 @@
 
 import { setDebug } from '#core/debug'
 import {
+  after,
   assert,
   Cancel,
   describe,
@@ -42,24 +43,17 @@ describe('S11 the verbs act when they are called', () => {
   })
 
   const isStopped = { type: 'stopped', value: undefined }
+  const failed = (error: Error) => ({ type: 'error', error })
   const verbs: [string, (fiber: Fiber) => Routine<Outcome<unknown>>, object][] = [
     ['stop(7)', (fiber) => fiber.stop(7) as any, { type: 'stopped', value: 7 }],
     ['terminate()', (fiber) => fiber.terminate({ grace: 10 }) as any, isStopped],
     ['kill()', (fiber) => fiber.kill() as any, isStopped],
-    [
-      'cancel()',
-      (fiber) => fiber.cancel() as any,
-      { type: 'error', error: new Cancel('main > it was cancelled') },
-    ],
-    ['cancel(error)', (fiber) => fiber.cancel(oops) as any, { type: 'error', error: oops }],
-    ['raise()', (fiber) => fiber.raise() as any, { type: 'error', error: new Error('raised in main > it') }],
-    ['raise(error)', (fiber) => fiber.raise(oops) as any, { type: 'error', error: oops }],
-    ['raise(message)', (fiber) => fiber.raise('oops') as any, { type: 'error', error: oops }],
-    [
-      'raise(class)',
-      (fiber) => fiber.raise(TypeError) as any,
-      { type: 'error', error: new TypeError('raised in main > it') },
-    ],
+    ['cancel()', (fiber) => fiber.cancel() as any, failed(new Cancel('main > it was cancelled'))],
+    ['cancel(error)', (fiber) => fiber.cancel(oops) as any, failed(oops)],
+    ['raise()', (fiber) => fiber.raise() as any, failed(new Error('raised in main > it'))],
+    ['raise(error)', (fiber) => fiber.raise(oops) as any, failed(oops)],
+    ['raise(message)', (fiber) => fiber.raise('oops') as any, failed(oops)],
+    ['raise(class)', (fiber) => fiber.raise(TypeError) as any, failed(new TypeError('raised in main > it'))],
   ]
   for (const [name, verb, ended] of verbs) {
     const isTold = 'error' in ended
@@ -136,10 +130,7 @@ describe('S12 observing a death', () => {
     const log: number[] = []
     function* level(depth: number): Routine<void> {
       if (depth > 0) spin(level, depth - 1)
-      yield* waits(function* () {
-        yield* sleep(10)
-        log.push(depth)
-      })
+      yield* waits(() => after(10, () => log.push(depth)))
     }
     const top = yield* started(() => level(3))
     assert.deepEqual(yield* top.stop(), { type: 'stopped', value: undefined })

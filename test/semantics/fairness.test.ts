@@ -3,26 +3,21 @@
 import { Loop } from '../core/loop.js'
 import {
   assert,
-  Condition,
   describe,
   ensure,
   explore,
   Fiber,
-  Mutex,
   moveOnAfter,
   type Op,
   Queue,
-  ResourcePool,
   type Routine,
   receive,
-  Semaphore,
   scope,
   shield,
   sleep,
   snooze,
   spin,
   suspend,
-  Throttler,
   test,
 } from '../prelude.js'
 
@@ -43,20 +38,6 @@ describe('S49 first come, first served, in batches', () => {
     for (const name of 'abc') spin(worker, name)
     yield* Fiber.current.joinChildren()
     assert.equal(log.join(' '), 'a0 b0 c0 a1 b1 c1 a2 b2 c2')
-  })
-
-  inOrder('a fiber that becomes runnable goes behind all that are runnable already', function* () {
-    const log: string[] = []
-    const waiter = spin(function* () {
-      yield* suspend()
-      log.push('waiter')
-    })
-    yield* snooze()
-    for (const name of 'ab') spin(() => log.push(name))
-    waiter.schedule()
-    spin(() => log.push('c'))
-    yield* Fiber.current.joinChildren()
-    assert.equal(log.join(' '), 'a b waiter c')
   })
 
   for (const [what, stepMs, least, most] of [
@@ -135,15 +116,17 @@ describe('S50 budget', () => {
     ['Fiber.await of nothing', () => Fiber.await()],
     ['shutdownChildren', () => Fiber.current.shutdownChildren()],
   ]
+  /** Waits for such ops until a sibling has run. */
+  function* untilOthersRun(op: () => Op<unknown>): Routine<boolean> {
+    let others = false
+    Fiber.current.parent?.spin(() => (others = true))
+    for (let round = 0; round < 50_000 && !others; round++) yield* op()
+    return others
+  }
+
   for (const [name, op] of ready) {
     test(`a loop over ${name} lets others run`, function* () {
-      let others = false
-      const loop = spin(function* () {
-        for (let round = 0; round < 50_000 && !others; round++) yield* op()
-        return others
-      })
-      spin(() => (others = true))
-      assert.equal(yield* loop, true)
+      assert.equal(yield* spin(untilOthersRun, op), true)
     })
   }
 
@@ -163,15 +146,12 @@ describe('S50 budget', () => {
   })
 
   test('a fiber with a held stop lets others run too', function* () {
-    let others = false
     const worker = spin(() =>
       shield(function* () {
         Fiber.current.stop()
-        for (let round = 0; round < 50_000 && !others; round++) yield* note(round)
-        return others
+        return yield* untilOthersRun(() => note(1))
       }),
     )
-    spin(() => (others = true))
     assert.deepEqual(yield* worker.join(), { type: 'value', value: true })
   })
 
@@ -189,41 +169,45 @@ describe('S50 budget', () => {
 })
 
 describe('S51 priority', () => {
-  /** A fiber in suspend(), which logs what it is given; then two that are runnable. */
-  function* scene(log: unknown[]): Routine<Fiber> {
-    const waiter = spin(function* () {
-      log.push(yield* suspend())
+  const rows: [
+    string,
+    act: (waiter: Fiber, log: unknown[]) => unknown[],
+    said: unknown[],
+    order: string[],
+  ][] = [
+    [
+      'scheduleWithPriority puts a waiting fiber at the head of the queue',
+      (waiter) => [waiter.scheduleWithPriority('first')],
+      [true],
+      ['first', 'a', 'b', 'c'],
+    ],
+    [
+      'schedule puts it behind all that are runnable; there it keeps its place and its value',
+      (waiter) => [waiter.schedule('value'), waiter.scheduleWithPriority('other')],
+      [true, false],
+      ['a', 'b', 'value', 'c'],
+    ],
+    [
+      'an out-of-band fiber begins before all that are runnable',
+      (waiter, log) => [waiter.schedule('waiter'), Fiber.outOfBand(() => log.push('handler')).parent],
+      [true, null],
+      ['handler', 'a', 'b', 'waiter', 'c'],
+    ],
+  ]
+  for (const [promise, act, said, order] of rows) {
+    inOrder(promise, function* () {
+      const log: unknown[] = []
+      const waiter = spin(function* () {
+        log.push(yield* suspend())
+      })
+      yield* snooze()
+      for (const name of 'ab') spin(() => log.push(name))
+      assert.deepEqual(act(waiter, log), said)
+      spin(() => log.push('c'))
+      yield* Fiber.current.joinChildren()
+      assert.deepEqual(log, order)
     })
-    yield* snooze()
-    for (const name of 'ab') spin(() => log.push(name))
-    return waiter
   }
-
-  inOrder('scheduleWithPriority puts a waiting fiber at the head of the queue', function* () {
-    const log: unknown[] = []
-    const waiter = yield* scene(log)
-    assert.equal(waiter.scheduleWithPriority('first'), true)
-    yield* Fiber.current.joinChildren()
-    assert.deepEqual(log, ['first', 'a', 'b'])
-  })
-
-  inOrder('a runnable fiber keeps its place and its value', function* () {
-    const log: unknown[] = []
-    const waiter = yield* scene(log)
-    assert.equal(waiter.schedule('value'), true)
-    assert.equal(waiter.scheduleWithPriority('other'), false)
-    yield* Fiber.current.joinChildren()
-    assert.deepEqual(log, ['a', 'b', 'value'])
-  })
-
-  inOrder('an out-of-band fiber begins before all that are runnable', function* () {
-    const log: unknown[] = []
-    const waiter = yield* scene(log)
-    Fiber.outOfBand(() => log.push('handler'))
-    waiter.schedule('waiter')
-    yield* Fiber.current.joinChildren()
-    assert.deepEqual(log, ['handler', 'a', 'b', 'waiter'])
-  })
 
   inOrder('stops, raises and errors of children take their places at the end of the queue', function* () {
     const log: unknown[] = []
@@ -253,66 +237,25 @@ describe('S51 priority', () => {
 })
 
 describe('S52 first come, first served also for those who wait', () => {
-  type Line = { wait: () => Op<unknown>; serve?: () => unknown }
-  const lines: Record<string, () => Routine<Line>> = {
-    *awaiters() {
+  // Those who wait for locks, conditions, resources and room: test/shared/line.ts. A throttler: test/time/throttler.test.ts.
+  const lines: Record<string, () => { wait: () => Op<unknown>; serve: () => unknown }> = {
+    awaiters() {
       const target = spin(() => suspend())
       return { wait: () => target.join(), serve: () => target.schedule() }
     },
-    *'the awaiters of several'() {
+    'the awaiters of several'() {
       const target = spin(() => suspend())
       return { wait: () => Fiber.await(target), serve: () => target.schedule() }
     },
-    *'a queue'() {
+    'a queue'() {
       const queue = new Queue<number>()
       return { wait: () => queue.shift(), serve: () => [1, 2, 3].map((item) => queue.tryPush(item)) }
-    },
-    *'room in a queue'() {
-      const queue = new Queue<number>({ capacity: 1 })
-      queue.tryPush(0)
-      return { wait: () => queue.push(1), serve: () => [1, 2, 3].map(() => queue.tryShift()) }
-    },
-    *'room in a mailbox'() {
-      const { mailbox } = Fiber.current
-      mailbox.cap(1)
-      Fiber.current.send(0)
-      const take = function* () {
-        for (let i = 0; i < 3; i++) yield* receive()
-      }
-      return { wait: () => mailbox.push(1), serve: take }
-    },
-    *'a mutex'() {
-      const mutex = new Mutex()
-      yield* mutex.lock()
-      return { wait: () => mutex.synchronize(() => {}), serve: () => mutex.unlock() }
-    },
-    *'a semaphore'() {
-      const semaphore = new Semaphore(1)
-      yield* semaphore.acquire()
-      return { wait: () => semaphore.acquire(() => {}), serve: () => semaphore.release() }
-    },
-    *'a condition'() {
-      const mutex = new Mutex()
-      const condition = new Condition(mutex)
-      const wait = () => mutex.synchronize(() => condition.wait())
-      return { wait, serve: () => [1, 2, 3].map(() => condition.signal()) }
-    },
-    *'a resource pool'() {
-      const pool = new ResourcePool({ limit: 1, create: () => ({}) })
-      const holder = spin(() => pool.acquire(() => suspend()))
-      yield* sleep(1)
-      return { wait: () => pool.acquire(() => {}), serve: () => holder.schedule() }
-    },
-    *'a throttler'() {
-      const throttler = new Throttler({ interval: 10 })
-      yield* throttler.wait()
-      return { wait: () => throttler.wait() }
     },
   }
   for (const [what, open] of Object.entries(lines)) {
     inOrder(`${what}: a stopped waiter leaves the line; the others keep their places`, function* () {
       const log: string[] = []
-      const { wait, serve } = yield* open()
+      const { wait, serve } = open()
       const waiters = ['a', 'b', 'c', 'd'].map((name) =>
         spin(function* () {
           yield* wait()
@@ -320,9 +263,8 @@ describe('S52 first come, first served also for those who wait', () => {
         }),
       )
       yield* sleep(1)
-      yield* (waiters[1] as Fiber).stop()
-      const served = serve?.()
-      if (served !== null && typeof served === 'object' && 'next' in served) yield* served as Routine<void>
+      yield* waiters[1]!.stop()
+      serve()
       yield* Fiber.current.joinChildren()
       assert.equal(log.join(' '), 'a c d')
     })

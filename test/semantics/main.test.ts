@@ -78,41 +78,27 @@ describe('S45 exit codes', { concurrency: 2 }, () => {
   )
 
   const WAITING = `
+    const waiting = run(() => receive())
+    waiting.then(say)
+    `
+  const revived: Record<string, string> = {
+    'a listener set before run() sends a message': `process.once('beforeExit', () => waiting.fiber.send('hello'))${WAITING}`,
+    'a listener set after run() sends a message': `${WAITING}process.once('beforeExit', () => waiting.fiber.send('hello'))`,
+    'a listener starts a timer that sends a message': `${WAITING}process.once('beforeExit', () => setTimeout(() => waiting.fiber.send('hello'), 5))`,
+    'a listener starts another run': `
+      process.once('beforeExit', () => run(() => sleep(10)).then(() => say('hello')))
+      run(() => receive()).catch(() => {})`,
+    'a listener wakes main, which returns': `
+      let fiber
+      main(function* () { fiber = Fiber.current; say(yield* receive()) })
+      process.once('beforeExit', () => fiber.send('hello'))`,
+  }
+  const IMPORTS = `
     import { Fiber, main, receive, run, sleep } from 'polyphony'
-    const say = (value) => console.log(value)`
-  const revived: [string, string][] = [
-    [
-      'a listener set before run() sends a message',
-      `process.once('beforeExit', () => waiting.fiber.send('hello'))
-       const waiting = run(() => receive())
-       waiting.then(say)`,
-    ],
-    [
-      'a listener set after run() sends a message',
-      `const waiting = run(() => receive())
-       waiting.then(say)
-       process.once('beforeExit', () => waiting.fiber.send('hello'))`,
-    ],
-    [
-      'a listener starts a timer that sends a message',
-      `const waiting = run(() => receive())
-       waiting.then(say)
-       process.once('beforeExit', () => setTimeout(() => waiting.fiber.send('hello'), 5))`,
-    ],
-    [
-      'a listener starts another run',
-      `process.once('beforeExit', () => run(() => sleep(10)).then(() => say('hello')))
-       run(() => receive()).catch(() => {})`,
-    ],
-    [
-      'a listener wakes main, which returns',
-      `let fiber
-       main(function* () { fiber = Fiber.current; say(yield* receive()) })
-       process.once('beforeExit', () => fiber.send('hello'))`,
-    ],
-  ]
-  for (const [what, source] of revived) {
-    ends(`a beforeExit listener can go on, and no deadlock is told: ${what}`, `${WAITING}\n${source}`, {
+    const say = (value) => console.log(value)
+    `
+  for (const [what, source] of Object.entries(revived)) {
+    ends(`a beforeExit listener can go on, and no deadlock is told: ${what}`, IMPORTS + source, {
       stdout: 'hello\n',
     })
   }

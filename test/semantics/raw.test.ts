@@ -1,13 +1,14 @@
 // S62-S64: raw fibers, transfer and schedule, and what holds a program.
 
 import {
+  after,
   assert,
   awaitSignal,
   describe,
   explore,
   Fiber,
+  failAfter,
   isStop,
-  now,
   type Op,
   receive,
   runtime,
@@ -88,11 +89,7 @@ describe('S62 raw fibers', () => {
   })
 
   const error = new Error('raw')
-  const failing = () =>
-    new Fiber(function* () {
-      yield* sleep(10)
-      throw error
-    })
+  const failing = () => new Fiber(() => failAfter(10, error))
   const told: [string, () => Op<unknown>][] = [
     [
       'the fiber that transferred to it gets its error',
@@ -127,10 +124,7 @@ describe('S62 raw fibers', () => {
 
   test('the fiber that transferred goes on when the raw fiber is stopped', function* () {
     const raw = new Fiber(() => sleep())
-    spin(function* () {
-      yield* sleep(5)
-      raw.stop()
-    })
+    after(5, () => void raw.stop())
     yield* transfer(raw)
     assert.equal(raw.outcome?.type, 'stopped')
   })
@@ -145,8 +139,7 @@ describe('S62 raw fibers', () => {
 
   test('it receives, spins children and is awaited like any fiber', function* () {
     const raw = new Fiber(function* () {
-      const child = spin(() => sleep(5))
-      return [yield* child, yield* receive()]
+      return [yield* spin(() => sleep(5)), yield* receive()]
     })
     raw.send('m')
     raw.schedule()
@@ -189,10 +182,8 @@ describe('S63 resume values', () => {
   ]
   for (const [name, wait] of waits) {
     test(`schedule wakes a fiber that waits in ${name}, once, with the value`, function* () {
-      const fiber = spin(wait)
-      yield* sleep(1)
-      assert.equal(fiber.schedule(1), true)
-      assert.equal(fiber.schedule(2), false)
+      const fiber = yield* started(wait)
+      assert.deepEqual([fiber.schedule(1), fiber.schedule(2)], [true, false])
       assert.equal(yield* fiber, 1)
     })
   }
@@ -216,8 +207,7 @@ describe('S63 resume values', () => {
   test('an Error given to it is thrown at the wait', function* () {
     class Odd extends TypeError {}
     for (const error of [new Error('plain'), new Odd('odd')]) {
-      const fiber = spin({ link: false }, () => suspend())
-      yield* sleep(1)
+      const fiber = yield* started(() => suspend())
       assert.equal(fiber.schedule(error), true)
       assert.deepEqual(yield* fiber.join(), { type: 'error', error })
     }
@@ -225,16 +215,13 @@ describe('S63 resume values', () => {
 
   test('a value that came before a stop is received; a fiber that was struck is not woken', function* () {
     const got: unknown[] = []
-    const fiber = spin(function* () {
-      got.push(yield* suspend())
-      yield* suspend()
+    const fiber = yield* started(function* () {
+      for (;;) got.push(yield* suspend())
     })
-    yield* sleep(1)
     fiber.schedule('value')
     yield* fiber.stop()
     assert.deepEqual(got, ['value'])
-    const struck = spin(() => suspend())
-    yield* sleep(1)
+    const struck = yield* started(() => suspend())
     struck.stop('stopped')
     assert.equal(struck.schedule('value'), false)
     assert.deepEqual(yield* struck.join(), { type: 'stopped', value: 'stopped' })
@@ -242,31 +229,20 @@ describe('S63 resume values', () => {
 })
 
 describe('S64 pending work', () => {
-  const holding: [string, () => Op<unknown>, { timers: number; pendingOps: number }][] = [
-    ['sleep() without a number', () => sleep(), { timers: 0, pendingOps: 1 }],
-    ['a timer that a fiber waits for', () => sleep(1000), { timers: 1, pendingOps: 0 }],
-    ['awaitSignal', () => awaitSignal('SIGUSR2'), { timers: 0, pendingOps: 1 }],
-    ['a trap', () => scope(() => (trap('SIGUSR2', () => {}) ? suspend() : 0)), { timers: 0, pendingOps: 1 }],
-    ['suspend', () => suspend(), { timers: 0, pendingOps: 0 }],
+  const holding: [string, () => Op<unknown>, timers: number, pendingOps: number][] = [
+    ['sleep() without a number', () => sleep(), 0, 1],
+    ['a timer that a fiber waits for', () => sleep(1000), 1, 0],
+    ['awaitSignal', () => awaitSignal('SIGUSR2'), 0, 1],
+    ['a trap', () => scope(() => (trap('SIGUSR2', () => {}) ? suspend() : 0)), 0, 1],
+    ['suspend', () => suspend(), 0, 0],
   ]
-  for (const [what, op, expected] of holding) {
+  for (const [what, op, timers, pendingOps] of holding) {
     test(`${what}: what holds the program while the fiber waits is gone when it has left`, function* () {
-      const held = () => {
-        const { timers, pendingOps } = runtime().stats()
-        return { timers, pendingOps }
-      }
-      const fiber = spin(op)
-      yield* sleep(1)
-      assert.deepEqual(held(), expected)
+      const held = () => [runtime().stats().timers, runtime().stats().pendingOps]
+      const fiber = yield* started(op)
+      assert.deepEqual(held(), [timers, pendingOps])
       yield* fiber.stop()
-      assert.deepEqual(held(), { timers: 0, pendingOps: 0 })
+      assert.deepEqual(held(), [0, 0])
     })
   }
-
-  test('every bare suspend() of main returns when nothing is left to happen', function* () {
-    spin(() => sleep(1000))
-    assert.equal(yield* suspend(), undefined)
-    assert.equal(now(), 1000)
-    assert.equal(yield* suspend(), undefined)
-  })
 })

@@ -13,12 +13,11 @@ import { talk } from '../talk.js'
 
 const file = fileURLToPath(new URL('../programs/signals.js', import.meta.url))
 
-type Row = [promise: string, mode: string, signals: NodeJS.Signals[], expected: Expected]
-
-/** Each program is sent its signals when it is ready, and ready again. */
-function declare(rows: Row[]): void {
-  for (const [promise, mode, signals, expected] of rows) {
-    const steps = signals.map((signal) => ({ seen: 'ready', signal }))
+/** A program, and the signals that it is sent, one by one, when it is ready, or ready again: what it promises. */
+function declare(rows: Record<string, [promise: string, expected: Expected]>): void {
+  for (const [key, [promise, expected]] of Object.entries(rows)) {
+    const [mode = '', ...signals] = key.split(' ')
+    const steps = signals.map((signal) => ({ seen: 'ready', signal: signal as NodeJS.Signals }))
     ends(promise, () => talk(file, [mode], steps), expected)
   }
 }
@@ -31,35 +30,27 @@ const cleanedUp = (signal: string, ...names: string[]) =>
 
 describe('S46 handlers', { concurrency: 2 }, () => {
   const GOT = 'SIGUSR2 in trap SIGUSR2, parent null'
-  declare([
-    [
+  declare({
+    'trap SIGUSR2 SIGUSR2': [
       'a handler runs outside the tree, may wait and send, and is called at each signal',
-      'trap',
-      ['SIGUSR2', 'SIGUSR2'],
       { stdout: lines('ready', GOT, 'ready again', GOT, '1 1 1 0') },
     ],
-    [
+    'trap-fails': [
       'an error of a handler is thrown in main; other fibers are not disturbed',
-      'trap-fails',
-      [],
       { stdout: lines('main caught: the handler failed', 'not disturbed') },
     ],
-    [
+    'trap-fails-uncaught SIGUSR2': [
       'an error of a handler that main does not catch ends the program with code 1',
-      'trap-fails-uncaught',
-      ['SIGUSR2'],
       { code: 1, stdout: /ready/, stderr: /Error: the handler failed[\s\S]*in fiber: trap SIGUSR2/ },
     ],
-    [
+    'trap-fails-in-run': [
       'without main it is reported, and the run goes on',
-      'trap-fails-in-run',
-      [],
       {
         stdout: 'the run goes on\n',
         stderr: /trap SIGUSR2 failed and there is no main to tell\nError: the handler failed/,
       },
     ],
-  ])
+  })
 
   test('handlers run while other fibers are busy', async () => {
     const child = spawn(process.execPath, [file, 'trap-busy'], { timeout: 20_000, killSignal: 'SIGKILL' })
@@ -72,176 +63,117 @@ describe('S46 handlers', { concurrency: 2 }, () => {
 })
 
 describe('S47 what main does by itself', { concurrency: 2 }, () => {
-  const codes: [NodeJS.Signals, number][] = [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ]
-  declare(
-    codes.map(([signal, code]) => [
-      `${signal} stops main in order, says so, and the code is ${code}`,
-      'stop',
-      [signal],
-      {
-        code,
-        stdout: lines('ready', `main sees true ${signal}`, ...cleanedUp(signal, 'outer', 'inner')),
-        stderr: STOPPING(signal),
-      },
-    ]),
-  )
-  declare([
-    [
+  for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 })) {
+    const stdout = lines('ready', `main sees true ${signal}`, ...cleanedUp(signal, 'outer', 'inner'))
+    const promise = `${signal} stops main in order, says so, and the code is ${code}`
+    declare({ [`stop ${signal}`]: [promise, { code, stdout, stderr: STOPPING(signal) }] })
+  }
+  declare({
+    'busy SIGINT': [
       'a signal is noticed while fibers run without end',
-      'busy',
-      ['SIGINT'],
       { code: 130, stdout: lines('ready', ...cleanedUp('SIGINT', 'worker')), stderr: STOPPING('SIGINT') },
     ],
-    [
+    second: [
       'a second SIGINT kills: only synchronous cleanup still runs',
-      'second',
-      [],
       { code: 130, stdout: 'worker over\n', stderr: STOPPING('SIGINT') + KILLING },
     ],
-    [
+    'second-after-term': [
       'a SIGINT after a SIGTERM kills, and the code is that of the first signal',
-      'second-after-term',
-      [],
       { code: 143, stdout: 'worker over\n', stderr: STOPPING('SIGTERM') + KILLING },
     ],
-    [
+    'second-kills-runs': [
       'the second SIGINT kills every tree of the process',
-      'second-kills-runs',
-      [],
       { code: 130, stdout: /^(beside over\nworker over|worker over\nbeside over)\n$/, stderr: /stopping/ },
     ],
-    [
+    echo: [
       'a SIGINT within 300 ms of the one before is its echo and changes nothing',
-      'echo',
-      [],
       { code: 130, stdout: lines(...cleanedUp('SIGINT', 'worker')), stderr: STOPPING('SIGINT') },
     ],
-    [
+    'echo-after-the-end': [
       'an echo that comes when main is dead does not cut off output',
-      'echo-after-the-end',
-      [],
       { code: 130, stdout: 'drained\n', stderr: /stopping/ },
     ],
-    [
+    terms: [
       'SIGTERM again, or SIGHUP after it, changes nothing',
-      'terms',
-      [],
       { code: 143, stdout: lines(...cleanedUp('SIGTERM', 'worker')), stderr: STOPPING('SIGTERM') },
     ],
-    [
+    third: [
       'the third SIGINT exits at once, though synchronous cleanup is not over',
-      'third',
-      [],
       { code: 130, stdout: 'cut short\n', stderr: STOPPING('SIGINT') + KILLING },
     ],
-    [
+    lingers: [
       'when a signal has ended main, another one ends a process that something else keeps',
-      'lingers',
-      [],
       { code: 143, stderr: STOPPING('SIGTERM') },
     ],
-    [
+    'main-again SIGTERM': [
       'a main after one that a signal has ended acts on signals anew',
-      'main-again',
-      ['SIGTERM'],
       {
         code: 143,
         stdout: lines('ready', ...cleanedUp('SIGTERM', 'second')),
         stderr: STOPPING('SIGINT') + STOPPING('SIGTERM'),
       },
     ],
-    [
+    'stop-beside-trap SIGTERM': [
       'where SIGINT is trapped, it is not offered to cut cleanup short',
-      'stop-beside-trap',
-      ['SIGTERM'],
       { code: 143, stdout: 'ready\n', stderr: 'polyphony: SIGTERM: stopping, cleanup has up to 5 s\n' },
     ],
-    [
+    'cleanup-fails SIGTERM': [
       'an error in the cleanup after a signal is printed, and the code is 1',
-      'cleanup-fails',
-      ['SIGTERM'],
       { code: 1, stdout: /ready/, stderr: /Error: cleanup went wrong/ },
     ],
-    [
+    'carries-on SIGINT': [
       'a main that catches the stop and returns a value was stopped: the code is that of the signal',
-      'carries-on',
-      ['SIGINT'],
       { code: 130, stdout: lines('ready', 'main returns'), stderr: /stopping/ },
     ],
-    [
+    'exit-in-cleanup SIGTERM': [
       'exit(n) in the cleanup after a signal decides the code',
-      'exit-in-cleanup',
-      ['SIGTERM'],
       { code: 5, stdout: /ready/, stderr: /stopping/ },
     ],
-    [
+    'exit-before': [
       'a signal during the cleanup of exit(n) changes neither code nor reason',
-      'exit-before',
-      [],
       { code: 6, stdout: 'cleaned up: exit(6)\n', stderr: /^/ },
     ],
-    [
+    'exit-code-set SIGHUP': [
       'the code of a signal goes before a process.exitCode that was set',
-      'exit-code-set',
-      ['SIGHUP'],
       { code: 129, stdout: /ready/, stderr: /stopping/ },
     ],
-    [
+    'grace SIGINT': [
       'main({ grace }) is what cleanup has after a signal',
-      'grace',
-      ['SIGINT'],
       {
         code: 130,
         stdout: lines('ready', 'main over'),
         stderr: ['cleanup has up to 0.02 s', 'main was forced to end'],
       },
     ],
-    [
+    'run-installs-nothing SIGTERM': [
       'run() installs nothing: a signal does what it does in any Node program',
-      'run-installs-nothing',
-      ['SIGTERM'],
       { code: null, stdout: lines('0 0 0 0', 'ready') },
     ],
-    [
+    'before-main SIGINT': [
       'a signal that comes before main() does what it does in any Node program',
-      'before-main',
-      ['SIGINT'],
       { code: null, stdout: 'ready\n' },
     ],
-    [
+    'await SIGTERM': [
       'a fiber in awaitSignal gets the signal, and main does not act on it',
-      'await',
-      ['SIGTERM'],
       { stdout: lines('ready', 'got SIGTERM, quitting', ...cleanedUp('main ended', 'worker')) },
     ],
-    [
+    'await-echo': [
       'the echo of a signal that was waited for is not another one',
-      'await-echo',
-      [],
       { stdout: lines('got SIGINT', ...cleanedUp('main ended', 'worker')), stderr: 'drained\n' },
     ],
-    [
+    'await-then-stop SIGINT': [
       'when no fiber waits any more, main acts again',
-      'await-then-stop',
-      ['SIGINT'],
       {
         code: 130,
         stdout: lines('got SIGINT', 'ready', ...cleanedUp('SIGINT', 'main')),
         stderr: STOPPING('SIGINT'),
       },
     ],
-  ])
-  const trapped = [
-    { seen: 'ready', signal: 'SIGINT' as const },
-    { seen: 'removed', signal: 'SIGINT' as const },
-  ]
+  })
+  const interrupted = ['ready', 'removed'].map((seen) => ({ seen, signal: 'SIGINT' as const }))
   ends(
     'while a trap is set, main does not act on that signal; when it is removed, main does again',
-    () => talk(file, ['trap-int'], trapped),
+    () => talk(file, ['trap-int'], interrupted),
     { code: 130, stdout: lines('ready', 'trapped', 'removed'), stderr: STOPPING('SIGINT') },
   )
 
@@ -274,45 +206,33 @@ describe('S47 what main does by itself', { concurrency: 2 }, () => {
 })
 
 describe('S48 listeners, and how long they stay', { concurrency: 2 }, () => {
-  declare([
-    ['main listens while it lives', 'main-installs', [], { stdout: lines('1 1 1 0', '0 0 0 0') }],
-    [
+  declare({
+    'main-installs': ['main listens while it lives', { stdout: lines('1 1 1 0', '0 0 0 0') }],
+    'trap-outside': [
       'a trap set outside any fiber goes with main, and does not keep the process',
-      'trap-outside',
-      [],
       { stdout: lines('got SIGUSR2', '1 1 1 1', '0 0 0 0') },
     ],
-    [
+    'trap-outside-holds SIGUSR2': [
       'without main it holds the process until it is removed',
-      'trap-outside-holds',
-      ['SIGUSR2'],
       { stdout: lines('ready', 'got SIGUSR2') },
     ],
-    [
+    'trap-run SIGTERM': [
       'a trap holds a process whose fibers only wait in suspend(), also under run',
-      'trap-run',
-      ['SIGTERM'],
       { stdout: lines('0 1 0 0', 'ready', 'trapped', '0 0 0 0') },
     ],
-    [
+    'handler-at-the-end': [
       'a handler that still works when main ends is stopped, and cleans up',
-      'handler-at-the-end',
-      [],
       { stdout: lines('main returns', 'handler cleaned up: main ended', 'handler over') },
     ],
-    [
+    'await-holds SIGHUP': [
       'awaitSignal holds the process, and its listeners are there exactly while it waits',
-      'await-holds',
-      ['SIGHUP'],
       { stdout: lines('0 0 0 0', '0 0 1 1', 'ready', 'got SIGHUP', '0 0 0 0') },
     ],
-    [
+    'tree-holds-nothing': [
       'the live tree on a signal holds nothing: a bare suspend() in main returns, and the process ends',
-      'tree-holds-nothing',
-      [],
       { stdout: lines('1 1 1 1', '0 0 0 0') },
     ],
-  ])
+  })
 
   /** Sends the first signal when the program is ready, and each other one when a tree was printed. Counts the trees. */
   async function printed(

@@ -109,9 +109,7 @@ describe('S75 the end', () => {
     assert.equal(yield* server.gets(), 'one')
     client.destroy()
     assert.equal(yield* server.gets(), 'two')
-    const error = yield* thrownBy(server.gets())
-    assert.deepEqual([error.code, error.syscall], ['ECONNRESET', 'read'])
-    assert.equal(error.message, 'server.gets() failed: connection reset by peer (ECONNRESET)')
+    assert.equal((yield* thrownBy(server.gets())).code, 'ECONNRESET')
     assert.equal(`${yield* server.read()}`, 'thr')
   })
 

@@ -1,6 +1,7 @@
 // S31-S33: waiting for fibers to end, and waits that can never end.
 
 import {
+  after,
   assert,
   BadYield,
   call,
@@ -67,37 +68,14 @@ describe('S31 three ways', () => {
   test('without a value of the stop it throws FiberStopped: an ordinary error with the reason as cause', function* () {
     const reason = new Error('the budget is spent')
     const fiber = spin('worker', () => sleep())
-    const waiter = spin(function* () {
-      const error = yield* thrownBy(fiber)
-      yield* sleep(5)
-      return error
-    })
-    yield* sleep(1)
     fiber.stop(undefined, { reason })
-    const error = yield* waiter // it lives on
+    const error = yield* thrownBy(fiber)
+    yield* sleep(5) // it lives on
     assert.ok(error instanceof FiberStopped && !isStop(error))
     assert.deepEqual([error.name, error.code, error.cause], ['FiberStopped', 'FIBER_STOPPED', reason])
     assert.match(error.message, /main > worker .*join\(\)/)
     const failed = yield* spin({ link: false }, () => fiber).join()
     assert.ok(failed.type === 'error' && failed.error instanceof FiberStopped)
-  })
-
-  test('an abandoned fiber was stopped without a value', function* () {
-    const fiber = yield* started(function* () {
-      for (let i = 0; ; i++) {
-        try {
-          yield* sleep(1)
-        } finally {
-          // biome-ignore lint/correctness/noUnsafeFinally: it takes back its own return
-          if (i < 1000) continue
-        }
-      }
-    })
-    assert.deepEqual(yield* fiber.kill(), { type: 'abandoned' })
-    assert.deepEqual(yield* fiber.join(), { type: 'abandoned' })
-    const error = yield* thrownBy(fiber)
-    assert.ok(error instanceof FiberStopped)
-    assert.match(error.message, /was abandoned/)
   })
 
   test('join gives the outcome and never throws', function* () {
@@ -137,13 +115,7 @@ describe('S31 three ways', () => {
   test('at the first error it stops the rest, waits for them, then throws; their errors are suppressed', function* () {
     const [a, b] = [new Error('first'), new Error('cleanup')]
     let isClean = false
-    const rest = [
-      spin(waits, () => failAfter(5, b)),
-      spin(waits, function* () {
-        yield* sleep(10)
-        isClean = true
-      }),
-    ]
+    const rest = [spin(waits, () => failAfter(5, b)), spin(waits, () => after(10, () => (isClean = true)))]
     assert.equal(yield* thrownBy(Fiber.await(...rest, spin('bad', failAfter, 5, a))), a)
     assert.ok(isClean)
     assert.equal(rest[1]!.stopReason, 'bad failed')
@@ -163,14 +135,16 @@ describe('S31 three ways', () => {
     for (const other of others) assert.equal(other.outcome?.type, 'stopped')
   })
 
-  test('a fiber given twice costs no other observer its answer', function* () {
-    const error = new Error('no')
-    const target = spin({ link: false }, failAfter, 5, error)
-    const twice = spin(() => thrownBy(Fiber.await(target, target)))
-    yield* sleep(1)
-    const other = spin(() => target.join())
-    assert.equal(yield* twice, error)
-    assert.deepEqual(yield* other, { type: 'error', error })
+  test('a fiber given twice to Fiber.await or Fiber.select costs no other observer its answer', function* () {
+    for (const wait of [Fiber.await, Fiber.select] as ((...fibers: Fiber[]) => Op<unknown>)[]) {
+      const error = new Error('no')
+      const target = spin({ link: false }, failAfter, 5, error)
+      const twice = spin(() => thrownBy(wait(target, target)))
+      yield* sleep(1)
+      const other = spin(() => target.join())
+      assert.equal(yield* twice, error)
+      assert.deepEqual(yield* other, { type: 'error', error })
+    }
   })
 
   test('Fiber.await keeps how a fiber ended, though it lives again before the others have ended', function* () {
@@ -205,35 +179,6 @@ describe('S31 three ways', () => {
     }
     yield* fiber
   })
-
-  for (const verb of ['stop', 'kill', 'raise'] as const) {
-    test(`no error is lost if a ${verb} cuts Fiber.await while it waits for the rest`, function* () {
-      const [a, b, c] = [new Error('first'), new Error('of the rest'), new Error('raised')]
-      const waiter = spin({ link: false }, function* () {
-        const second = spin({ link: false }, waits, () => failAfter(5, b))
-        yield* Fiber.await(slow(50), second, spin(failAfter, 5, a))
-      })
-      yield* sleep(20)
-      if (verb === 'raise') waiter.raise(c)
-      else waiter[verb]()
-      const outcome = yield* waiter.join()
-      assert.ok(outcome.type === 'error')
-      assert.deepEqual(new Set(whole(outcome.error)), new Set(verb === 'raise' ? [a, b, c] : [a, b]))
-    })
-
-    test(`no error of a child is lost if a ${verb} cuts joinChildren`, function* () {
-      const [a, b] = [new Error('child'), new Error('raised')]
-      const parent = spin({ link: false }, function* () {
-        spin(failAfter, 5, a)
-        spin(() => sleep())
-        yield* Fiber.current.joinChildren()
-      })
-      yield* sleep(10)
-      const outcome = yield* verb === 'raise' ? parent.raise(b) : parent[verb]()
-      assert.ok(outcome.type === 'error')
-      assert.deepEqual(new Set(whole(outcome.error)), new Set(verb === 'raise' ? [a, b] : [a]))
-    })
-  }
 
   test('the error of a bystander strikes Fiber.await after the rest have ended, none is lost', function* () {
     const [a, b] = [new Error('first'), new Error('of a bystander')]
@@ -293,11 +238,9 @@ describe('S31 three ways', () => {
 
   test('a wait for fibers can be stopped and raised in anywhere', () => {
     const scenario = function* () {
-      const child = spin(valueAfter, 5, 1)
-      yield* Fiber.await(
-        spin(waits, () => sleep(5), 20),
-        child,
-      )
+      const [child, other] = [spin(valueAfter, 5, 1), spin(waits, () => sleep(5), 20)]
+      yield* Fiber.select(other, child)
+      yield* Fiber.await(other, child)
       yield* spin(() => child.join())
     }
     assert.ok(stopEverywhere(scenario).switchpoints > 5)

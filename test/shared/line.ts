@@ -10,8 +10,9 @@ import {
   type Op,
   type Routine,
   sleep,
-  spin,
+  started,
   test,
+  waits,
 } from '../prelude.js'
 
 /** A line, seen from the outside. Nothing is to be had when it is made. */
@@ -33,16 +34,11 @@ export function aLine(name: string, make: () => Routine<ALine>): void {
       const log: number[] = []
       const waiters: Fiber<any>[] = []
       for (const n of [1, 2, 3, 4]) {
-        const limit = n === 3 ? 5 : 1000
-        waiters.push(
-          spin(() =>
-            moveOnAfter(limit, function* () {
-              yield* line.wait()
-              log.push(n)
-            }),
-          ),
-        )
-        yield* sleep(1)
+        const body = function* () {
+          yield* line.wait()
+          log.push(n)
+        }
+        waiters.push(yield* started(() => moveOnAfter(n === 3 ? 5 : 1000, body)))
       }
       assert.equal(line.waiting(), 4)
       yield* waiters[1]!.stop()
@@ -59,11 +55,10 @@ export function aLine(name: string, make: () => Routine<ALine>): void {
     test('hands over directly: no other fiber gets it, and a stop that comes later does not lose it', function* () {
       const line = yield* make()
       let isServed = false
-      const waiter = spin(function* () {
+      const waiter = yield* started(function* () {
         yield* line.wait()
         isServed = true
       })
-      yield* sleep(1)
       line.give(() => {
         assert.equal(line.waiting(), 0)
         if (line.tryTake !== undefined) assert.ok(!line.tryTake(), 'it was taken in between')
@@ -81,8 +76,7 @@ export function aLine(name: string, make: () => Routine<ALine>): void {
         const [_] = op
       }, BadYield)
       assert.equal(line.waiting(), 0)
-      const waiter = spin(() => op)
-      yield* sleep(1)
+      const waiter = yield* started(() => op)
       assert.equal(line.waiting(), 1)
       line.give()
       yield* waiter
@@ -91,19 +85,16 @@ export function aLine(name: string, make: () => Routine<ALine>): void {
     test('may or may not be waited in by cleanup (S17)', function* () {
       const line = yield* make()
       let isServed = false
-      const fiber = spin(function* () {
-        try {
-          yield* sleep()
-        } finally {
+      const fiber = yield* started(() =>
+        waits(function* () {
           yield* line.wait()
           isServed = true
-        }
-      })
-      yield* sleep(1)
+        }),
+      )
       fiber.stop()
       yield* sleep(1)
       line.give()
-      yield* fiber.join()
+      assert.equal((yield* fiber.join()).type, 'stopped')
       assert.equal(isServed, !line.isIdle)
     })
   })

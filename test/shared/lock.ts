@@ -8,6 +8,7 @@ import {
   BadYield,
   describe,
   Fiber,
+  failAfter,
   moveOnAfter,
   type Op,
   type Routine,
@@ -16,6 +17,7 @@ import {
   sleep,
   snooze,
   spin,
+  started,
   suppressedErrors,
   suspend,
   switches,
@@ -54,7 +56,7 @@ export function* lineAt(lock: ALock): Routine<ALine> {
 }
 
 /** Comes in, stays, and says so. */
-export function* visit(lock: ALock, log: unknown[], name: unknown, stay = 10): Routine<void> {
+function* visit(lock: ALock, log: unknown[], name: unknown, stay = 10): Routine<void> {
   yield* lock.hold(() => {
     log.push(`${name} in`)
     return waits(() => log.push(`${name} out`), stay)
@@ -103,7 +105,7 @@ export function aLock(name: string, make: () => ALock): void {
       const fail = () => {
         throw error
       }
-      for (const body of [fail, () => waits(fail, 1), () => spin({ link: false }, fail)]) {
+      for (const body of [fail, () => failAfter(1, error), () => spin({ link: false }, fail)]) {
         assert.equal(yield* thrownBy(lock.hold(body)), error)
         isBack(lock)
       }
@@ -116,31 +118,20 @@ export function aLock(name: string, make: () => ALock): void {
       isBack(lock)
     })
 
-    for (const [verb, log] of [
-      ['stop', ['1 cleans up', '1 out', '2 in', '2 out']],
-      ['kill', ['1 out', '2 in', '2 out']],
-      ['raise', ['1 cleans up', '1 out', '2 in', '2 out']],
-      ['restart', ['1 cleans up', '1 out', '2 in', '2 out', '1 again']],
-    ] as const) {
+    for (const verb of ['stop', 'kill', 'raise', 'restart'] as const) {
       test(`is held while a body ended by ${verb} cleans up, then given to the next`, function* () {
         const lock = make()
-        const seen: string[] = []
-        const first = spin({ link: false }, () =>
+        const log: string[] = []
+        const first = yield* started(() =>
           lock.hold(() => {
-            if (Fiber.current.incarnation > 1) return void seen.push('1 again')
-            const cleanup = () => waits(() => seen.push('1 out'), 5)
-            return waits(() => {
-              if (verb !== 'kill') seen.push('1 cleans up')
-              return cleanup()
-            })
+            if (Fiber.current.incarnation > 1) return void log.push('1 again')
+            return waits(() => waits(() => log.push('1 out'), 5)) // of a kill only what is synchronous
           }),
         )
-        yield* sleep(1)
-        spin(visit, lock, seen, 2)
-        yield* sleep(1)
+        yield* started(() => visit(lock, log, 2))
         first[verb]()
         yield* Fiber.current.joinChildren()
-        assert.deepEqual(seen, log)
+        assert.deepEqual(log, ['1 out', '2 in', '2 out', ...(verb === 'restart' ? ['1 again'] : [])])
         isBack(lock)
       })
     }
@@ -148,10 +139,8 @@ export function aLock(name: string, make: () => ALock): void {
     test('is free when the body had to be abandoned, with its fiber or with a block', function* () {
       const lock = make()
       const log: string[] = []
-      const stubborn = spin(() => lock.hold(neverLetsGo))
-      yield* sleep(1)
-      spin(visit, lock, log, 'next')
-      yield* sleep(1)
+      const stubborn = yield* started(() => lock.hold(neverLetsGo))
+      yield* started(() => visit(lock, log, 'next'))
       assert.deepEqual(yield* stubborn.kill(), { type: 'abandoned' })
       yield* Fiber.current.joinChildren()
       assert.deepEqual(log, ['next in', 'next out'])
@@ -170,8 +159,7 @@ export function aLock(name: string, make: () => ALock): void {
         return { [Symbol.iterator]: () => body }
       }
       for (const verb of ['stop', 'kill'] as const) {
-        const fiber = spin(() => lock.hold(op))
-        yield* sleep(1)
+        const fiber = yield* started(() => lock.hold(op))
         assert.equal((yield* fiber[verb]()).type, 'stopped')
         isBack(lock)
       }
@@ -207,21 +195,18 @@ export function aLock(name: string, make: () => ALock): void {
     test('serves one wait of an op at a time, inside and in line, and only in its own fiber', function* () {
       const lock = make()
       const inside = lock.hold(() => suspend()) as any
-      const holder = spin(() => inside)
-      yield* sleep(1)
+      const holder = yield* started(() => inside)
       assert.throws(() => inside.next(), BadState)
       const op = lock.hold(() => 'served') as any
-      const first = spin(() => op)
-      yield* sleep(1)
+      const first = yield* started(() => op)
       for (const each of [inside, op])
         assert.match((yield* thrownBy(each)).message, /already being waited for/)
-      yield* first.stop()
+      assert.equal((yield* first.stop()).type, 'stopped')
       op.next()
       assert.throws(() => op.throw(new Error('by hand')), /by hand/)
-      const again = spin(() => op)
-      yield* sleep(1)
+      const again = yield* started(() => op)
       holder.schedule()
-      assert.equal(yield* again, 'served')
+      assert.deepEqual([yield* holder, yield* again], [undefined, 'served'])
       isBack(lock)
     })
 
@@ -233,8 +218,7 @@ export function aLock(name: string, make: () => ALock): void {
       assert.ok((yield* thrownBy(lock.hold(giveBack))) instanceof BadState)
       const fails = function* () {
         giveBack()
-        yield* snooze()
-        throw error
+        yield* failAfter(1, error)
       }
       assert.equal(yield* thrownBy(lock.hold(fails)), error)
       assert.ok(suppressedErrors(error)[0] instanceof BadState)
@@ -243,20 +227,15 @@ export function aLock(name: string, make: () => ALock): void {
 
     test('given back by hand, a body that is stopped or abandoned harms no other fiber', function* () {
       const lock = make()
-      const stopped = spin({ link: false }, () =>
+      const careless = (then: () => Op<unknown>) =>
         lock.hold(function* () {
           lock.giveBack?.()
-          yield* sleep()
-        }),
-      )
-      yield* sleep(1)
+          yield* then()
+        })
+      const stopped = yield* started(() => careless(sleep))
       const outcome = yield* stopped.stop()
       assert.ok(outcome.type === 'error' && outcome.error instanceof BadState)
-      const careless = function* () {
-        lock.giveBack?.()
-        yield* neverLetsGo()
-      }
-      yield* moveOnAfter(10, () => lock.hold(careless), { value: undefined, grace: 0 })
+      yield* moveOnAfter(10, () => careless(neverLetsGo), { value: undefined, grace: 0 })
       assert.ok(reports().some((each) => /leaving .* failed/.test(each)))
       isBack(lock)
     })

@@ -148,24 +148,6 @@ const cuts: Record<string, (wait: () => Op<unknown>) => Op<unknown>> = {
   'timed out': (wait) => expiring(moveOnAfter, wait),
 }
 
-const cutReaders = Object.entries(cuts).map(([how, cut]): [string, Conversation] => [
-  `a reader that is ${how} has taken no byte`,
-  function* (a, b) {
-    yield* a.write('ab')
-    for (const wait of [() => b.gets(), () => b.readExactly(9), () => b.readUntil('!'), () => b.readAll()]) {
-      yield* cut(wait)
-    }
-    assert.equal(b.stats().readers, 0)
-    yield* a.write('cd\n')
-    assert.equal(yield* b.gets(), 'abcd')
-    for (const wait of [() => b.read(), () => b.readLoop(() => {}), () => each(b, () => {})]) {
-      yield* cut(wait as () => Op<unknown>)
-      yield* a.write('!')
-      assert.equal(text(yield* b.readExactly(1)), '!')
-    }
-  },
-])
-
 /** What each kind promises. */
 const common: Record<Rule, Promises> = {
   S71: {
@@ -185,14 +167,12 @@ const common: Record<Rule, Promises> = {
     *'bytes arrive once and in order, whatever the sizes in which they are written and read'(a, b) {
       const bytes = pattern(700_000)
       const writer = spin(writeAll, a, bytes, 65_537)
-      const parts: Buffer[] = []
       const sizes = [1, 7, 4096, 100_000, 65_536, 3]
-      for (let n = 0, left = bytes.length; left > 0; n++) {
-        const part = yield* b.readExactly(Math.min(left, sizes[n % sizes.length] as number))
-        left -= part.length
-        parts.push(part)
+      for (let n = 0, at = 0; at < bytes.length; n++) {
+        const part = yield* b.readExactly(Math.min(bytes.length - at, sizes[n % sizes.length] as number))
+        assert.ok(part.equals(bytes.subarray(at, at + part.length)))
+        at += part.length
       }
-      assert.ok(Buffer.concat(parts).equals(bytes))
       assert.equal(yield* b.read(), undefined)
       yield* writer
     },
@@ -232,15 +212,9 @@ const common: Record<Rule, Promises> = {
     },
 
     *'fibers that wait to read are served in the order they came, whatever each of them wants'(a, b) {
+      const wants = [b.gets(), b.readExactly(3), b.readUntil(';'), b.read(2), b.gets()]
       const fibers: Fiber<unknown>[] = []
-      const wants = [
-        () => b.gets(),
-        () => b.readExactly(3),
-        () => b.readUntil(';'),
-        () => b.read(2),
-        () => b.gets(),
-      ]
-      for (const want of wants) fibers.push(yield* waiting(want as () => Op<unknown>))
+      for (const want of wants) fibers.push(yield* waiting<unknown>(() => want))
       assert.equal(b.stats().readers, 5)
       for (const part of ['li', 'ne\nab', 'cx;', 'yzlast', '\n']) yield* a.write(part)
       assert.deepEqual((yield* Fiber.await(...fibers)).map(String), ['line', 'abc', 'x;', 'yz', 'last'])
@@ -249,7 +223,20 @@ const common: Record<Rule, Promises> = {
   },
 
   S72: {
-    ...Object.fromEntries(cutReaders),
+    *'a reader that is stopped, killed, cancelled, struck by an error or timed out has taken no byte'(a, b) {
+      for (const [how, cut] of Object.entries(cuts)) {
+        yield* a.write('ab')
+        for (const wait of [b.gets(), b.readExactly(9), b.readUntil('!'), b.readAll()]) yield* cut(() => wait)
+        assert.equal(b.stats().readers, 0)
+        yield* a.write('cd\n')
+        assert.equal(yield* b.gets(), 'abcd', how)
+        for (const wait of [() => b.read(), () => b.readLoop(() => {}), () => each(b, () => {})]) {
+          yield* cut(wait as () => Op<unknown>)
+          yield* a.write('!')
+          assert.equal(text(yield* b.readExactly(1)), '!', how)
+        }
+      }
+    },
 
     *'a writer that is stopped in its wait for room leaves, and its bytes are sent all the same'(a, b, kind) {
       const bytes = pattern(kind.much)
@@ -266,31 +253,27 @@ const common: Record<Rule, Promises> = {
 
   S73: {
     *'what read gives is the caller’s: what comes next does not change it'(a, b) {
+      const bytes = pattern(10_000)
       const kept: Buffer[] = []
-      for (let n = 0; n < 20; n++) {
-        yield* a.write(pattern(500, n))
+      for (let at = 0; at < bytes.length; at += 500) {
+        yield* a.write(bytes.subarray(at, at + 500))
         kept.push(yield* b.readExactly(250), (yield* b.read()) as Buffer)
       }
       yield* a.end()
-      kept.push(yield* b.readAll())
-      const sent = Array.from({ length: 20 }, (_, n) => pattern(500, n))
-      assert.ok(Buffer.concat(kept).equals(Buffer.concat(sent)))
+      assert.ok(Buffer.concat([...kept, yield* b.readAll()]).equals(bytes))
     },
 
     *'what write was given may be reused when it has settled'(a, b) {
-      for (const sizes of [[100], [5000], [70_000], [300_000], [20_000, 10, 40_000, 1]]) {
-        const chunks = sizes.map((size) => Buffer.alloc(size))
-        const total = Buffer.concat(chunks).length
-        const rounds = Math.min(250, Math.ceil(2_000_000 / total))
+      for (const size of [100, 5000, 70_000, 300_000]) {
+        const [chunk, small] = [Buffer.alloc(size), Buffer.alloc(10)]
+        const rounds = Math.min(250, Math.ceil(2_000_000 / size))
         const writer = spin(function* () {
-          for (let n = 1; n <= rounds; n++) {
-            for (const chunk of chunks) chunk.fill(n)
-            yield* a.write(...chunks)
-          }
-          for (const chunk of chunks) chunk.fill(255)
+          for (let n = 1; n <= rounds; n++) yield* a.write(chunk.fill(n), small.fill(n))
+          chunk.fill(255)
         })
         yield* eventually(() => writer.state === 'waiting' || writer.state === 'dead')
-        for (let n = 1; n <= rounds; n++) assert.ok(isFilledWith(yield* b.readExactly(total), n), `${sizes}`)
+        for (let n = 1; n <= rounds; n++)
+          assert.ok(isFilledWith(yield* b.readExactly(size + 10), n), `${size}`)
         yield* writer
       }
     },
@@ -307,43 +290,17 @@ const common: Record<Rule, Promises> = {
 
     *'the chunk of a readLoop stays whole until its body has ended, while others receive'(a, b, kind) {
       const [c, d] = yield* kind.connect()
-      const seen: Buffer[] = []
       const loop = yield* waiting(() =>
         b.readLoop(function* (chunk) {
-          for (let n = 0; n < 10; n++) {
-            yield* c.write(pattern(2000, n + 2))
-            yield* d.readExactly(2000)
-          }
           const other = spin(() => d.readLoop(() => false))
-          yield* c.write(pattern(2000, 99))
+          yield* c.write(pattern(2000, 2))
           yield* other
-          seen.push(Buffer.from(chunk))
+          assert.ok(chunk.equals(pattern(2000, 1)))
           return false
         }),
       )
       yield* a.write(pattern(2000, 1))
       yield* loop
-      assert.deepEqual(seen, [pattern(2000, 1)])
-      c.destroy()
-      d.destroy()
-    },
-
-    *'the chunk of a readLoop whose write was cut is used again only when it is sent'(a, b, kind) {
-      const [c, d] = yield* kind.connect()
-      const bytes = pattern(2_000_000)
-      const writer = spin(writeAll, a, bytes, 50_000)
-      const loop = spin(function* () {
-        yield* b.readLoop(function* (chunk) {
-          const sending = spin(() => c.write(chunk)) // nobody reads at d: most of these wait for room
-          yield* eventually(() => sending.state !== 'runnable')
-          yield* sending.stop()
-        })
-        yield* c.end()
-      })
-      yield* eventually(() => c.stats().written > 1_000_000)
-      assert.ok((yield* d.readAll()).equals(bytes))
-      yield* loop
-      yield* writer
       c.destroy()
       d.destroy()
     },
@@ -367,34 +324,17 @@ const common: Record<Rule, Promises> = {
     *'a writer waits while the other side does not read, and what lies unread is bounded'(a, b, kind) {
       const bytes = pattern(kind.much)
       const writer = spin(writeAll, a, bytes, 100_000)
+      const first = yield* b.readExactly(1)
       // It stands when it has been found waiting with the same count, after the event loop has had its turns.
       for (let same = 0, last = -1; same < 20; last = a.stats().written) {
         yield* turn()
         same = a.stats().written === last && writer.state === 'waiting' ? same + 1 : 0
       }
       assert.ok(a.stats().written < bytes.length)
-      assert.deepEqual([a.stats().writers, writer.state], [1, 'waiting'])
-      const parts: Buffer[] = []
-      let most = b.stats().unread
-      for (let chunk: Buffer | undefined; (chunk = yield* b.read(200_000)) !== undefined; parts.push(chunk)) {
-        if (parts.length % 8 === 0) yield* turn()
-        most = Math.max(most, b.stats().unread)
-      }
-      assert.ok(most <= 256 * 1024, `${most} bytes lay unread`)
-      assert.ok(Buffer.concat(parts).equals(bytes))
+      assert.equal(a.stats().writers, 1)
+      assert.ok(b.stats().unread <= 256 * 1024, `${b.stats().unread} bytes lie unread`)
+      assert.ok(Buffer.concat([first, yield* b.readAll()]).equals(bytes))
       yield* writer
-    },
-
-    *'writers that wait for room, large and small, all go on when there is some'(a, b, kind) {
-      const [large, medium] = [pattern(kind.much), pattern(9000)]
-      const writers: Fiber[] = []
-      const texts = [large, 'small', medium, '']
-      for (const chunk of texts) writers.push(yield* waiting(() => a.write(chunk)))
-      writers.push(yield* waiting(() => a.end('last')))
-      assert.equal(a.stats().writers, 5)
-      const all = yield* b.readAll()
-      for (const writer of writers) yield* writer
-      assert.ok(all.equals(Buffer.concat([...texts, 'last'].map((chunk) => Buffer.from(chunk as string)))))
     },
   },
 
@@ -411,19 +351,12 @@ const common: Record<Rule, Promises> = {
       assert.equal(text(yield* b.readAll()), 'last words')
     },
 
-    *'after a close, whatever waits or comes later gets a StreamClosed of its own; closing again is nothing'(
+    *'after a close, whatever waits or comes later gets its own StreamClosed; closing again is nothing'(
       a,
       b,
     ) {
-      const readers = yield* allWaiting([() => b.read(), () => b.gets(), () => b.readLoop(() => {})])
-      const closers = [spin(() => b.close()), spin(() => b.close()), spin(() => b.close())]
-      const errors = new Set<unknown>()
-      for (const reader of readers) errors.add(yield* reader)
-      for (const closer of closers) yield* closer
-      assert.deepEqual([b.isClosed, b.stats().readers], [true, 0])
-      const uses: (() => Op<unknown>)[] = [
+      const reads: (() => Op<unknown>)[] = [
         () => b.read(),
-        () => b.read(5),
         () => b.readExactly(1),
         () => b.readUntil('x'),
         () => b.gets(),
@@ -431,13 +364,16 @@ const common: Record<Rule, Promises> = {
         () => b.readLoop(() => {}),
         () => each(b, () => {}),
         () => each(b.lines(), () => {}),
-        () => b.write('x'),
-        () => b.end('x'),
-        () => b.end(),
       ]
-      for (const use of uses) errors.add(yield* thrownBy(use()))
+      const readers = yield* allWaiting(reads)
+      yield* Fiber.await(...[1, 2, 3].map(() => spin(() => b.close())))
+      assert.deepEqual([b.isClosed, b.stats().readers], [true, 0])
+      const errors = new Set<unknown>(yield* Fiber.await(...readers))
+      for (const use of [...reads, () => b.write('x'), () => b.end('x'), () => b.end()]) {
+        errors.add(yield* thrownBy(use()))
+      }
       for (const error of errors) assert.ok(error instanceof StreamClosed, `${error}`)
-      assert.equal(errors.size, readers.length + uses.length)
+      assert.equal(errors.size, 2 * reads.length + 3)
       assert.equal(b.tryWrite('x'), false)
       b.destroy()
       yield* b.close()
@@ -446,14 +382,10 @@ const common: Record<Rule, Promises> = {
 
     *'destroy closes at once: a reader and a writer that wait get StreamClosed'(a, b, kind) {
       const writer = yield* waiting(() => outcomeOf(a.write(pattern(kind.much))))
-      if (!kind.isPipe) {
-        const [reader] = yield* allWaiting([() => a.read()])
-        a.destroy()
-        assert.ok((yield* reader as Fiber) instanceof StreamClosed)
-      }
+      const readers = kind.isPipe ? [] : yield* allWaiting([() => a.read()])
       a.destroy()
       assert.equal(a.isClosed, true)
-      assert.ok((yield* writer) instanceof StreamClosed)
+      for (const error of yield* Fiber.await(writer, ...readers)) assert.ok(error instanceof StreamClosed)
       for (const use of [() => a.write('x'), () => a.read(), () => a.end()]) {
         assert.ok((yield* thrownBy(use())) instanceof StreamClosed)
       }
@@ -464,7 +396,7 @@ const common: Record<Rule, Promises> = {
   },
 
   S76: {
-    *'a line or a delimiter beyond its limit is LimitExceeded, and the bytes stay'(a, b) {
+    *'a line or delimiter beyond its limit is LimitExceeded, also before it is over; the bytes stay'(a, b) {
       yield* a.write('12345\nabcdef;')
       const tooLong = yield* thrownBy(b.gets({ limit: 4 }))
       assert.ok(tooLong instanceof LimitExceeded)
@@ -474,9 +406,6 @@ const common: Record<Rule, Promises> = {
       assert.ok(error instanceof LimitExceeded)
       assert.match(error.message, /\.readUntil\(";"\): the delimiter did not come within 6 bytes$/)
       assert.equal(text(yield* b.readUntil(';', { limit: 7 })), 'abcdef;')
-    },
-
-    *'a line or a delimiter beyond its limit is refused before its end has come'(a, b) {
       for (const wait of [() => b.gets({ limit: 4 }), () => b.readUntil('\n', { limit: 4 })]) {
         const [reader] = yield* allWaiting([wait as () => Op<unknown>])
         yield* a.write('12345')
@@ -534,21 +463,7 @@ const common: Record<Rule, Promises> = {
       assert.equal(text(yield* b.readAll()), 'three')
     },
 
-    *'gets gives lines without their ends, whole characters, and a last line that lacks its end'(a, b) {
-      const sender = spin(function* () {
-        for (const byte of Buffer.from('one\ntwo\r\n\ncafé\nlast')) yield* a.write(Buffer.of(byte))
-        yield* a.end()
-      })
-      const lines: (string | undefined)[] = []
-      for (let n = 0; n < 7; n++) lines.push(yield* b.gets())
-      assert.deepEqual(lines, ['one', 'two', '', 'café', 'last', undefined, undefined])
-      yield* sender
-    },
-
-    *'readLoop runs a function*, a plain function or one that returns an op for each chunk, until false or the end'(
-      a,
-      b,
-    ) {
+    *'readLoop runs a function of any kind for each chunk, until it gives false or the end comes'(a, b) {
       let seen = ''
       const see = (chunk: Buffer) => (seen += chunk).length % 4 !== 0
       function* later(chunk: Buffer) {
@@ -578,13 +493,9 @@ const common: Record<Rule, Promises> = {
       assert.equal(text(yield* b.readExactly(3)), 'two')
     },
 
-    *'a stream is a source of chunks, and of lines; leaving early leaves the rest, and the stream open'(
-      a,
-      b,
-    ) {
+    *'a stream is a source of chunks, and of lines; leaving early leaves it open, and the rest in it'(a, b) {
       yield* a.write('one\n')
-      yield* each(b, function* (chunk) {
-        yield* snooze()
+      yield* each(b, (chunk) => {
         assert.equal(text(chunk), 'one\n')
         return false
       })
@@ -636,10 +547,7 @@ const betweenTwo: Partial<Record<Rule, Promises>> = {
       assert.ok(error instanceof UnexpectedEnd || error instanceof IOError, `${error}`)
     },
 
-    *'closed by the other side: what it sent can be read, then the end, also if writing has failed since'(
-      a,
-      b,
-    ) {
+    *'closed by the other side: what it sent can be read, then the end, also if writing has failed'(a, b) {
       yield* a.write('last words')
       yield* a.close()
       assert.equal(text(yield* b.readExactly(4)), 'last')

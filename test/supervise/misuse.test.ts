@@ -1,107 +1,71 @@
 // Wrong uses: each is refused with a sentence that says what is allowed.
 
 import { assert, describe, Fiber, sleep, spin, supervise, test, thrownBy } from '../prelude.js'
+import { refuses } from '../shared/refuses.js'
 
 const body = () => 1
+const list = (child: any) => supervise([child])
+const spec = (options: object) => supervise([{ body, ...options }])
+const intensity = (wrong: any) => supervise({ intensity: wrong })
 
 describe('wrong arguments are refused at the call', () => {
-  const wrong: [string, () => unknown, RegExp][] = [
+  refuses([
+    ['supervise()', supervise, [{ strategie: 1 }], /no option "strategie"; there are: restart, strategy/],
     [
-      'an unknown option',
-      () => supervise({ strategie: 1 } as any),
-      /no option "strategie"; there are: restart, strategy/,
-    ],
-    [
-      'an unknown rule',
-      () => supervise({ restart: 'sometimes' as any }),
+      'supervise()',
+      supervise,
+      [{ restart: 'sometimes' }],
       /restart .* 'always', 'onError', 'never', got "sometimes"/,
     ],
+    ['supervise()', supervise, [{ strategy: 'all' }], /strategy .* 'oneForOne', 'oneForAll', 'restForOne'/],
+    ['supervise()', supervise, [{ until: 'some' }], /until .* 'any', 'all', 'never'/],
+    ['supervise()', supervise, [{ backoff: -1 }], /backoff/],
+    ['supervise()', supervise, [{ jitter: 2 }], /jitter from 0 to 1/],
+    ['supervise()', supervise, [{ onDone: 1 }], /onDone of supervise\(\) needs a function/],
+    ['supervise()', supervise, [{ onError: async () => {} }], /async function/],
+    ['an intensity', intensity, [{ restarts: -1 }, { restarts: 1.5 }], /restarts that are a whole number/],
+    ['an intensity', intensity, [3], /intensity .* needs an object/],
+    ['an intensity', intensity, [{ max: 3 }], /no option "max"; there are: restarts, within/],
+    ['an intensity', intensity, [{ within: 0 }], /time above 0/],
+    ['an intensity', intensity, [{ within: -1 }], /duration/],
     [
-      'an unknown strategy',
-      () => supervise({ strategy: 'one_for_all' as any }),
-      /strategy .* 'oneForOne', 'oneForAll', 'restForOne'/,
+      'before options, supervise()',
+      (wrong) => supervise(wrong, {}),
+      [{}],
+      /array of children before its options/,
     ],
-    ['an unknown until', () => supervise({ until: 'some' as any }), /until .* 'any', 'all', 'never'/],
-    [
-      'a negative intensity',
-      () => supervise({ intensity: { restarts: -1 } }),
-      /restarts that are a whole number/,
-    ],
-    [
-      'a broken intensity',
-      () => supervise({ intensity: { restarts: 1.5 } }),
-      /restarts that are a whole number/,
-    ],
-    [
-      'an intensity that is a number',
-      () => supervise({ intensity: 3 as any }),
-      /intensity .* needs an object/,
-    ],
-    [
-      'an unknown name in it',
-      () => supervise({ intensity: { max: 3 } as any }),
-      /no option "max"; there are: restarts, within/,
-    ],
-    ['no time in it', () => supervise({ intensity: { within: 0 } }), /time above 0/],
-    ['a bad time in it', () => supervise({ intensity: { within: -1 } }), /duration/],
-    ['a bad back-off', () => supervise({ backoff: -1 }), /backoff/],
-    ['a bad jitter', () => supervise({ jitter: 2 }), /jitter from 0 to 1/],
-    [
-      'an onDone that is none',
-      () => supervise({ onDone: 1 as any }),
-      /onDone of supervise\(\) needs a function/,
-    ],
-    ['an async onError', () => supervise({ onError: (async () => {}) as any }), /async function/],
-    ['one fiber', () => supervise(spin(body) as any), /array of fibers, got one fiber/],
-    ['options twice', () => supervise({} as any, {}), /array of children before its options/],
-    [
-      'a child that is none',
-      () => supervise(['worker' as any]),
-      /is a fiber or \{name, body, args, restart, grace\}, got "worker"/,
-    ],
-    ['a function', () => supervise([body as any]), /is a fiber or/],
-    [
-      'an unknown name in a spec',
-      () => supervise([{ body, start: 1 } as any]),
-      /no option "start"; there are: name, body/,
-    ],
-    ['a spec without a body', () => supervise([{ name: 'x' } as any]), /needs a function/],
-    ['an async body', () => supervise([{ body: (async () => {}) as any }]), /async function/],
-    ['arguments that are no array', () => supervise([{ body, args: 1 as any }]), /args of .* are an array/],
-    ['a bad grace', () => supervise([{ body, grace: -1 }]), /grace/],
-    ['a bad name', () => supervise([{ body, name: '' }]), /name/],
-    ['a bad rule in a spec', () => supervise([{ body, restart: 'x' as any }]), /restart/],
-  ]
-  for (const [what, call, message] of wrong) {
-    test(what, function* () {
-      assert.throws(call, { code: 'BAD_ARGUMENT', message })
-      yield* Fiber.current.shutdownChildren()
-    })
-  }
+    ['a list', list, ['worker'], /is a fiber or \{name, body, args, restart, grace\}, got "worker"/],
+    ['a list', list, [body], /is a fiber or/],
+    ['a list', list, [{ name: 'x' }], /needs a function/],
+    ['a spec', spec, [{ start: 1 }], /no option "start"; there are: name, body/],
+    ['a spec', spec, [{ body: async () => {} }], /async function/],
+    ['a spec', spec, [{ args: 1 }], /args of .* are an array/],
+    ['a spec', spec, [{ grace: -1 }], /grace/],
+    ['a spec', spec, [{ name: '' }], /name/],
+    ['a spec', spec, [{ restart: 'x' }], /restart/],
+  ])
 
-  test('the same fiber twice', function* () {
+  test('one fiber instead of a list, and the same fiber twice', function* () {
     const child = spin('child', () => sleep(1))
-    assert.throws(() => supervise([child, child]), { code: 'BAD_ARGUMENT', message: /main > child twice/ })
+    const code = 'BAD_ARGUMENT'
+    assert.throws(() => supervise(child as any), { code, message: /array of fibers, got one fiber/ })
+    assert.throws(() => supervise([child, child]), { code, message: /main > child twice/ })
     yield* child
   })
 })
 
 describe('what cannot be supervised', () => {
   test('oneself and an ancestor: nothing is spun or moved', function* () {
-    let runs = 0
     const main = Fiber.current
-    const other = spin('other', () => sleep(10))
-    const supervisor = spin('supervisor', function* () {
-      const spec = { body: () => void runs++ }
-      const self = yield* thrownBy(supervise([spec, other, Fiber.current]))
-      assert.equal(self.code, 'BAD_STATE')
+    const other = spin(() => sleep(10))
+    const unspun = { body: () => assert.fail('it was spun') }
+    yield* spin('supervisor', function* () {
+      const self = yield* thrownBy(supervise([unspun, other, Fiber.current]))
+      const above = yield* thrownBy(supervise([unspun, other, main]))
+      assert.deepEqual([self.code, above.code], ['BAD_STATE', 'BAD_STATE'])
       assert.match(self.message, /main > supervisor cannot supervise itself/)
-      const above = yield* thrownBy(supervise([spec, other, main]))
-      assert.equal(above.code, 'BAD_STATE')
       assert.match(above.message, /main > supervisor cannot supervise main, which it belongs to/)
     })
-    yield* supervisor
-    assert.equal(runs, 0)
     assert.equal(other.parent, main)
   })
 
@@ -116,7 +80,6 @@ describe('what cannot be supervised', () => {
   })
 
   test('without a fiber it is an error at the yield*', () => {
-    const op = supervise()
-    assert.throws(() => op[Symbol.iterator]().next(), { code: 'NOT_IN_FIBER' })
+    assert.throws(() => supervise()[Symbol.iterator]().next(), { code: 'NOT_IN_FIBER' })
   })
 })

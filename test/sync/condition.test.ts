@@ -14,6 +14,7 @@ import {
   reports,
   sleep,
   spin,
+  started,
   test,
   thrownBy,
 } from '../prelude.js'
@@ -41,10 +42,7 @@ describe('a condition', () => {
     const condition = new Condition<string>()
     const log: unknown[] = []
     assert.deepEqual([condition.signal('lost'), condition.broadcast('lost')], [false, 0])
-    for (const n of [1, 2, 3]) {
-      spin(waitFor, condition, log, n)
-      yield* sleep(1)
-    }
+    for (const n of [1, 2, 3]) yield* started(() => waitFor(condition, log, n))
     assert.equal(condition.signal('a'), true)
     yield* sleep(1)
     assert.deepEqual(condition.stats(), { waiting: 2, signals: 3, woken: 1 })
@@ -56,8 +54,7 @@ describe('a condition', () => {
       [2, 'b'],
       [3, 'b'],
     ])
-    const waiter = spin(() => condition.wait())
-    yield* sleep(1)
+    const waiter = yield* started(() => condition.wait())
     assert.equal(waiter.waitsFor, 'condition.wait()')
   })
 })
@@ -86,8 +83,7 @@ describe('a condition with a mutex', () => {
     assert.equal(mutex.holder, waiter)
     assert.equal(yield* waiter, 'changed')
     assert.equal(mutex.isLocked, false)
-    const free = spin(() => mutex.synchronize(() => condition.wait()))
-    yield* sleep(1)
+    const free = yield* started(() => mutex.synchronize(() => condition.wait()))
     condition.signal('while it is free')
     assert.equal(yield* free, 'while it is free')
   })
@@ -104,7 +100,7 @@ describe('a condition with a mutex', () => {
       const mutex = new Mutex()
       const condition = new Condition(mutex)
       const log: unknown[] = []
-      const waiter = spin({ link: false }, () =>
+      const waiter = yield* started(() =>
         mutex.synchronize(function* () {
           try {
             yield* condition.wait()
@@ -113,7 +109,6 @@ describe('a condition with a mutex', () => {
           }
         }),
       )
-      yield* sleep(1)
       yield* mutex.synchronize(function* () {
         waiter[verb]('enough')
         yield* sleep(10)
@@ -213,8 +208,7 @@ describe('a condition with a mutex', () => {
       const [_] = condition.wait() as any
     }, BadYield)
     assert.deepEqual([mutex.isHeld, condition.waiting], [true, 0])
-    const other = spin(() => mutex.synchronize(() => sleep(1)))
-    yield* sleep(1)
+    const other = yield* started(() => mutex.synchronize(() => sleep(1)))
     assert.throws(() => [...(condition.wait() as any)], BadYield)
     assert.equal(mutex.holder, other)
     mutex.unlock() // means nothing any more

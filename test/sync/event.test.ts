@@ -1,23 +1,17 @@
 // The event: a signal that is kept once, and one that stays.
 
-import { assert, describe, Event, Fiber, type Routine, run, sleep, spin, test, thrownBy } from '../prelude.js'
-
-function* awaitInto(event: Event<any>, log: unknown[]): Routine<void> {
-  log.push(yield* event.await())
-}
+import { assert, describe, Event, Fiber, run, sleep, spin, started, test, thrownBy } from '../prelude.js'
 
 describe('an event', () => {
   test('signalled, wakes every fiber that waits, with its value, and resets itself', function* () {
     const event = new Event<string>()
-    const log: unknown[] = []
-    const fibers = [1, 2, 3].map(() => spin(awaitInto, event, log))
+    const fibers = [1, 2, 3].map(() => spin(() => event.await()))
     yield* sleep(1)
     assert.equal(fibers[0]?.waitsFor, 'event.await()')
     assert.deepEqual(event.stats(), { isSignaled: false, waiting: 3, signals: 0 })
     event.signal('now')
     assert.deepEqual(event.stats(), { isSignaled: false, waiting: 0, signals: 1 })
-    yield* Fiber.await(...fibers)
-    assert.deepEqual(log, ['now', 'now', 'now'])
+    assert.deepEqual(yield* Fiber.await(...fibers), ['now', 'now', 'now'])
   })
 
   test('keeps the latest signal that no fiber waits for, for the next that asks, or until it is reset', function* () {
@@ -26,8 +20,7 @@ describe('an event', () => {
     event.signal(2)
     assert.deepEqual(event.stats(), { isSignaled: true, waiting: 0, signals: 2 })
     assert.equal(yield* event.await(), 2)
-    const second = spin(() => event.await())
-    yield* sleep(1)
+    const second = yield* started(() => event.await())
     assert.equal(event.waiting, 1)
     event.signal(3)
     assert.equal(yield* second, 3)
@@ -38,32 +31,23 @@ describe('an event', () => {
 
   test('with latch, stays signalled for every fiber until it is reset', function* () {
     const event = new Event<string>({ latch: true })
-    const log: unknown[] = []
-    const waiter = spin(awaitInto, event, log)
-    yield* sleep(1)
+    const waiter = yield* started(() => event.await())
     event.signal('open')
-    yield* waiter
-    yield* awaitInto(event, log)
+    assert.deepEqual([yield* waiter, yield* event.await()], ['open', 'open'])
     event.signal('wide open')
-    yield* awaitInto(event, log)
-    assert.deepEqual([log, event.isSignaled], [['open', 'open', 'wide open'], true])
+    assert.deepEqual([yield* event.await(), event.isSignaled], ['wide open', true])
     event.reset()
-    spin(awaitInto, event, log)
-    yield* sleep(1)
+    yield* started(() => event.await())
     assert.equal(event.waiting, 1)
   })
 
   test('loses no signal to an error: one that has its answer gets it, one raised in before leaves it', function* () {
     const event = new Event<string>()
-    const log: unknown[] = []
-    const late = spin({ link: false }, awaitInto, event, log)
-    yield* sleep(1)
+    const late = yield* started(() => event.await())
     event.signal('the answer')
     late.raise('too late')
-    yield* late.join()
-    assert.deepEqual(log, ['the answer'])
-    const early = spin(() => thrownBy(event.await()))
-    yield* sleep(1)
+    assert.equal(yield* late, 'the answer')
+    const early = yield* started(() => thrownBy(event.await()))
     early.raise('enough')
     assert.equal(event.waiting, 0)
     event.signal('kept')

@@ -23,7 +23,6 @@ import {
   Throttler,
   tap,
   test,
-  tryReceive,
 } from '../prelude.js'
 import { forgotten } from '../shared/debug.js'
 import { anOp } from '../shared/op.js'
@@ -32,6 +31,7 @@ import { NO_BODIES, needFiber, refuses } from '../shared/refuses.js'
 const create = () => 'it'
 const newPool = (options = {}): ResourcePool<string> => new ResourcePool({ limit: 1, create, ...options })
 const WRONG_LIMITS = [0, -1, 1.5, Number.NaN, '2', null, -Infinity]
+const WRONG_TIMES = [-1, '1s', Number.NaN, null]
 
 describe('refused at the call', () => {
   refuses([
@@ -74,36 +74,15 @@ describe('refused at the call', () => {
     ],
     ['destroy', (destroy) => newPool({ destroy }), [1, null], /the destroy of new/],
     ['validate', (validate) => newPool({ validate }), [true, null], /the validate of new/],
-    ...['idleTimeout', 'maxAge', 'acquireTimeout'].map(
-      (key) =>
-        [
-          key,
-          (ms: any) => newPool({ [key]: ms }),
-          [-1, '1s', Number.NaN, null],
-          RegExp(`the ${key} of`),
-        ] as any,
-    ),
+    ['idleTimeout', (idleTimeout) => newPool({ idleTimeout }), WRONG_TIMES, /the idleTimeout of/],
+    ['maxAge', (maxAge) => newPool({ maxAge }), WRONG_TIMES, /the maxAge of/],
+    ['acquireTimeout', (acquireTimeout) => newPool({ acquireTimeout }), WRONG_TIMES, /the acquireTimeout of/],
     ['call()', (fiber) => call(fiber, 1), ['fiber', null], /call\(\) needs a fiber to ask, got/],
   ])
-})
 
-describe('refused at the call, in a fiber', () => {
   test('call() refuses wrong options', function* () {
     assert.throws(() => call(Fiber.current, 1, { timeOut: 3 } as any), { code: 'BAD_ARGUMENT' })
     assert.throws(() => call(Fiber.current, 1, { timeout: -3 }), /the timeout of call\(\)/)
-  })
-
-  test('cap() refuses what is no whole number above 0', function* () {
-    for (const wrong of [...WRONG_LIMITS, undefined]) {
-      assert.throws(() => Fiber.current.mailbox.cap(wrong as number), /whole number above 0/)
-    }
-  })
-
-  test('receive() and tryReceive() refuse what is no predicate', function* () {
-    for (const wrong of ['even', 3, null, function* () {}, async () => true]) {
-      assert.throws(() => receive(wrong as any), { code: 'BAD_ARGUMENT' })
-      assert.throws(() => tryReceive(wrong as any), { code: 'BAD_ARGUMENT' })
-    }
   })
 })
 
@@ -119,7 +98,6 @@ describe('outside any fiber', () => {
     [() => [...pool.acquire(() => 1)], /^acquire\(\) of the pool db was used outside/],
     [() => [...pool.close()], /^close\(\) of the pool db was used outside/],
     [() => [...pool.fill()], /^fill\(\) of the pool db was used outside/],
-    [() => tryReceive(), /^tryReceive\(\) was used outside/],
   ])
 
   test('nothing is taken, and what is not out cannot be given back', () => {
@@ -130,70 +108,31 @@ describe('outside any fiber', () => {
 })
 
 describe('iterated by hand', () => {
-  const ready: [
-    string,
-    () => { offer?(): void; op(): Op<unknown>; giveBack?(): void; isThere(): boolean },
-  ][] = [
-    [
-      'mutex.lock()',
-      () => {
-        const mutex = new Mutex()
-        return { op: () => mutex.lock(), giveBack: () => mutex.unlock(), isThere: () => !mutex.isLocked }
-      },
-    ],
+  const [mutex, semaphore, pool] = [new Mutex(), new Semaphore(1), newPool()]
+  const [queue, event] = [new Queue<string>(), new Event()]
+  const isPoolFree = () => pool.stats().inUse + pool.stats().creating === 0
+  const rows: [string, () => Op<unknown>, giveBack: () => unknown, isThere: () => boolean][] = [
+    ['mutex.lock()', () => mutex.lock(), () => mutex.unlock(), () => !mutex.isLocked],
     [
       'semaphore.acquire()',
-      () => {
-        const semaphore = new Semaphore(1)
-        const isThere = () => semaphore.available === 1
-        return { op: () => semaphore.acquire(), giveBack: () => semaphore.release(), isThere }
-      },
+      () => semaphore.acquire(),
+      () => semaphore.release(),
+      () => semaphore.inUse === 0,
     ],
-    [
-      'pool.acquire()',
-      () => {
-        const pool = newPool()
-        return {
-          op: () => pool.acquire(() => {}),
-          isThere: () => pool.stats().inUse + pool.stats().creating === 0,
-        }
-      },
-    ],
-    [
-      'queue.shift()',
-      () => {
-        const queue = new Queue<string>()
-        return {
-          offer: () => queue.size === 0 && queue.tryPush('item'),
-          op: () => queue.shift(),
-          giveBack: () => queue.tryPush('item'),
-          isThere: () => queue.size === 1,
-        }
-      },
-    ],
-    [
-      'event.await()',
-      () => {
-        const event = new Event()
-        return {
-          offer: () => event.signal(),
-          op: () => event.await(),
-          giveBack: () => event.signal(),
-          isThere: () => event.isSignaled,
-        }
-      },
-    ],
+    ['pool.acquire()', () => pool.acquire(() => {}), () => {}, isPoolFree],
+    ['queue.shift()', () => queue.shift(), () => queue.tryPush('item'), () => queue.size === 1],
+    ['event.await()', () => event.await(), () => event.signal(), () => event.isSignaled],
   ]
-  for (const [name, make] of ready) {
+  queue.tryPush('item')
+  event.signal()
+  for (const [name, op, giveBack, isThere] of rows) {
     test(`${name} takes what is there, or is refused and takes nothing`, function* () {
-      const { offer, op, giveBack, isThere } = make()
       let [refused, late] = [0, 0]
       const untap = tap((event) => event === 'late' && late++)
       for (let n = 0; n < 200; n++) {
-        offer?.()
         try {
           const [_] = op() as any
-          giveBack?.()
+          giveBack()
         } catch (error) {
           assert.ok(error instanceof BadYield)
           refused++ // S50: the budget was spent when it had its answer
@@ -215,9 +154,7 @@ describe('one op', () => {
       question.reply(1)
     })
   }
-  anOp('synchronize()', () => new Mutex().synchronize(() => sleep(10)))
   anOp('semaphore.acquire()', () => new Semaphore(2).acquire(() => sleep(10)))
-  anOp('pool.acquire()', () => newPool({ limit: 2 }).acquire(() => sleep(10)))
   anOp('call()', () => call(spin(answering), 'question'))
   anOp('condition.wait()', () => {
     spin(() => every(16, () => condition.signal()))

@@ -6,11 +6,13 @@ import {
   describe,
   Fiber,
   Mutex,
+  now,
   type Routine,
   reports,
   shield,
   sleep,
   spin,
+  started,
   suspend,
   test,
   thrownBy,
@@ -37,7 +39,7 @@ function* locker(mutex: Mutex, log: unknown[], name: unknown): Routine<Fiber> {
 }
 
 describe('a mutex', () => {
-  test('belongs to the fiber that locked it, until it is unlocked as often as it was locked', function* () {
+  test('belongs to the fiber that locked it until it is unlocked as often, and counts locks and waits', function* () {
     const mutex = new Mutex()
     const seen = () => [mutex.isLocked, mutex.holder, mutex.isHeld, mutex.stats().depth]
     assert.deepEqual(seen(), [false, null, false, 0])
@@ -45,6 +47,7 @@ describe('a mutex', () => {
     assert.equal(mutex.tryLock(), true)
     const log: unknown[] = []
     yield* locker(mutex, log, 'other')
+    assert.deepEqual(mutex.stats(), { isLocked: true, depth: 2, waiting: 1, locked: 1, waited: 0 })
     assert.equal(yield* spin(() => mutex.isHeld || mutex.tryLock()), false)
     yield* mutex.synchronize(function* () {
       yield* mutex.lock()
@@ -57,8 +60,8 @@ describe('a mutex', () => {
     mutex.unlock()
     assert.equal(mutex.isHeld, false)
     yield* sleep(1)
-    assert.deepEqual(log, ['other'])
-    assert.deepEqual(seen(), [false, null, false, 0])
+    assert.deepEqual([log, ...seen()], [['other'], false, null, false, 0])
+    assert.deepEqual(mutex.stats(), { isLocked: false, depth: 0, waiting: 0, locked: 2, waited: 1 })
   })
 
   test('unlocked by a fiber that does not hold it names both, and changes nothing', function* () {
@@ -69,22 +72,9 @@ describe('a mutex', () => {
     const message = 'main cannot unlock ledger: main > clerk holds it. Only the fiber that locked it can.'
     assert.throws(() => mutex.unlock(), new BadState(message))
     assert.equal(mutex.holder, holder)
-    const waiter = spin(() => mutex.lock())
-    yield* sleep(1)
+    const waiter = yield* started(() => mutex.lock())
     assert.equal(waiter.waitsFor, 'ledger.lock()')
     assert.throws(() => new Mutex().unlock(), /main cannot unlock mutex/)
-  })
-
-  test('counts how often it was locked, and how often after a wait', function* () {
-    const mutex = new Mutex()
-    yield* mutex.lock()
-    yield* mutex.lock()
-    yield* locker(mutex, [], 'other')
-    assert.deepEqual(mutex.stats(), { isLocked: true, depth: 2, waiting: 1, locked: 1, waited: 0 })
-    mutex.unlock()
-    mutex.unlock()
-    yield* sleep(1)
-    assert.deepEqual(mutex.stats(), { isLocked: false, depth: 0, waiting: 0, locked: 2, waited: 1 })
   })
 
   test('left locked by a fiber that is over, it goes to the next that locks it, with a report', function* () {
@@ -111,10 +101,7 @@ describe('a mutex', () => {
   test('left locked, it goes to those in line, in order, also if they leave it locked too', function* () {
     const mutex = new Mutex()
     const log: unknown[] = []
-    for (let n = 0; n < 2; n++) {
-      spin(lockAndForget, mutex)
-      yield* sleep(1)
-    }
+    for (let n = 0; n < 2; n++) yield* started(() => lockAndForget(mutex))
     for (const n of [1, 2, 3]) yield* locker(mutex, log, n)
     yield* Fiber.current.joinChildren()
     assert.deepEqual([log, mutex.isLocked, reports().length], [[1, 2, 3], false, 2])
@@ -125,13 +112,7 @@ describe('a mutex', () => {
     const log: unknown[] = []
     const forgetful = spin(function* () {
       yield* mutex.lock()
-      spin(() =>
-        waits(function* () {
-          yield* mutex.lock()
-          log.push('the child')
-          mutex.unlock()
-        }),
-      )
+      spin(waits, () => mutex.synchronize(() => void log.push('the child')))
       spin(() => shield(() => mutex.synchronize(() => waits(() => log.push('a child in line'), 10))))
       yield* sleep(2)
     })
@@ -139,26 +120,18 @@ describe('a mutex', () => {
     yield* locker(mutex, log, 'a stranger')
     yield* forgetful
     yield* Fiber.current.joinChildren()
-    assert.deepEqual(log.slice(0, 2), ['a child in line', 'a stranger'])
-    assert.deepEqual([log[2], mutex.isLocked], ['the child', false])
+    assert.deepEqual([log, mutex.isLocked], [['a child in line', 'a stranger', 'the child'], false])
   })
 
   test('is held until the cleanups of its fiber have unlocked it', function* () {
     const mutex = new Mutex()
-    const log: string[] = []
-    spin(function* () {
+    yield* started(function* () {
       yield* mutex.lock()
-      yield* use(mutex, () =>
-        waits(() => {
-          log.push('unlocks')
-          mutex.unlock()
-        }, 10),
-      )
+      yield* use(mutex, () => waits(() => mutex.unlock(), 10))
     })
-    yield* sleep(5)
     assert.equal(mutex.isLocked, true)
-    yield* mutex.synchronize(() => log.push('locked'))
-    assert.deepEqual([log, reports()], [['unlocks', 'locked'], []])
+    yield* mutex.lock()
+    assert.deepEqual([now(), reports()], [10, []])
   })
 
   test('is not held by the next incarnation of its holder, and goes to the next in line', function* () {
@@ -166,11 +139,10 @@ describe('a mutex', () => {
       const mutex = new Mutex()
       const log: unknown[] = []
       const fiber = spin(function* () {
-        const { incarnation } = Fiber.current
         assert.equal(mutex.isHeld, false)
         yield* mutex.lock()
-        log.push(incarnation)
-        if (incarnation === 1) yield* suspend()
+        log.push(Fiber.current.incarnation)
+        if (Fiber.current.incarnation === 1) yield* suspend()
         mutex.unlock()
       })
       yield* sleep(1)

@@ -12,6 +12,7 @@ import {
   type Source,
   sleep,
   spin,
+  started,
   test,
   thrownBy,
   until,
@@ -55,13 +56,11 @@ function filled<T>(items: T[], capacity = Infinity): Queue<T> {
 function* pushing(queue: Queue<string>, items: string, log: string[] = []): Routine<Fiber<void>[]> {
   const fibers: Fiber<void>[] = []
   for (const item of items) {
-    fibers.push(
-      spin({ link: false }, function* () {
-        yield* queue.push(item)
-        log.push(item)
-      }),
-    )
-    yield* sleep(1)
+    const push = function* () {
+      yield* queue.push(item)
+      log.push(item)
+    }
+    fibers.push(yield* started(push))
   }
   return fibers
 }
@@ -112,8 +111,7 @@ describe('a queue', () => {
 
   test('takes an item back at its head, full or closed or not, and gives it to a fiber that waits', function* () {
     const queue = new Queue<string>({ capacity: 1 })
-    const waiter = spin(() => queue.shift())
-    yield* sleep(1)
+    const waiter = yield* started(() => queue.shift())
     queue.unshift('item')
     assert.equal(queue.size, 0)
     assert.equal(yield* waiter, 'item')
@@ -136,8 +134,7 @@ describe('a queue', () => {
   test('counts what went in and out, and the tree shows the fibers that wait for it', function* () {
     const queue = new Queue<string>({ capacity: 2, name: 'jobs' })
     assert.equal(queue.tryShift(), undefined)
-    const shifter = spin(() => queue.shift())
-    yield* sleep(1)
+    const shifter = yield* started(() => queue.shift())
     assert.deepEqual([shifter.waitsFor, queue.stats().shifting], ['jobs.shift()', 1])
     const [, , , pusher] = yield* pushing(queue, 'abcde')
     assert.equal(pusher?.waitsFor, 'jobs.push()')
@@ -243,14 +240,11 @@ describe('iterating over a queue', () => {
     const queue = new Queue<string>()
     const items = queue[Symbol.asyncIterator]()
     assert.equal(items[Symbol.asyncIterator](), items)
-    const first = spin(() => queue.shift())
-    yield* sleep(1)
+    const first = yield* started(() => queue.shift())
     const second = items.next()
-    const third = spin(() => queue.shift())
-    yield* sleep(1)
+    const third = yield* started(() => queue.shift())
     const late = [items.next(), items.next()]
-    const last = spin(() => queue.shift())
-    yield* sleep(1)
+    const last = yield* started(() => queue.shift())
     assert.equal(queue.waiting, 6)
     for (const item of ['a', 'b', 'c']) queue.tryPush(item)
     assert.deepEqual([yield* first, (yield* until(second)).value, yield* third], ['a', 'b', 'c'])

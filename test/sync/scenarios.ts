@@ -41,43 +41,34 @@ function* three(stage: Stage, body: () => unknown): Routine<void> {
 }
 
 /** A semaphore of 1 as a user writes it, with suspend and schedule alone. */
-class Permit {
-  free = 1
-  readonly line: Fiber[] = []
-  release(): void {
-    let next = this.line.shift()
-    while (next !== undefined && !next.schedule()) next = this.line.shift() // false: it is being stopped
-    if (next === undefined) this.free++
-  }
-  *acquire(): Routine<void> {
-    if (this.free > 0) {
-      this.free--
-      return
-    }
-    const me = Fiber.current
-    this.line.push(me)
-    try {
-      yield* suspend()
-    } finally {
-      const place = this.line.indexOf(me)
-      if (place >= 0) this.line.splice(place, 1) // not handed over
-    }
-  }
-}
-
 function permitLock(): ALock {
-  const permit = new Permit()
+  let free = 1
+  let line: Fiber[] = []
+  const release = () => {
+    let next = line.shift()
+    while (next !== undefined && !next.schedule()) next = line.shift() // false: it is being stopped
+    if (next === undefined) free++
+  }
   return {
     *hold(body): Routine<any> {
-      yield* permit.acquire()
+      const me = Fiber.current
+      if (free > 0) free--
+      else {
+        line.push(me)
+        try {
+          yield* suspend()
+        } finally {
+          line = line.filter((each) => each !== me) // it has left already if the permit was handed over
+        }
+      }
       try {
         return yield* body()
       } finally {
-        permit.release()
+        release()
       }
     },
-    isFree: () => permit.free === 1,
-    waiting: () => permit.line.length,
+    isFree: () => free === 1,
+    waiting: () => line.length,
   }
 }
 

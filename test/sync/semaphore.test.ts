@@ -1,6 +1,6 @@
 // The semaphore: so many at a time, and a limit that changes while it is in use.
 
-import { assert, BadState, describe, Fiber, Semaphore, sleep, spin, test, waits } from '../prelude.js'
+import { assert, BadState, describe, Semaphore, sleep, spin, started, test, waits } from '../prelude.js'
 import { aLine } from '../shared/line.js'
 import { aLock, lineAt } from '../shared/lock.js'
 import { semaphoreLock } from './locks.js'
@@ -13,15 +13,13 @@ describe('a semaphore', () => {
     const semaphore = new Semaphore(2)
     const log: string[] = []
     for (const n of [1, 2, 3, 4]) {
-      spin(() =>
-        semaphore.acquire(() => {
-          log.push(`${n} in`)
-          return waits(() => log.push(`${n} out`), 10)
-        }),
-      )
-      yield* sleep(1)
+      const visit = () => {
+        log.push(`${n} in`)
+        return waits(() => log.push(`${n} out`), 10)
+      }
+      yield* started(() => semaphore.acquire(visit))
     }
-    yield* Fiber.current.joinChildren()
+    yield* sleep(20)
     assert.deepEqual(log, ['1 in', '2 in', '1 out', '3 in', '2 out', '4 in', '3 out', '4 out'])
   })
 
@@ -30,8 +28,7 @@ describe('a semaphore', () => {
     assert.equal(semaphore.tryAcquire(), true)
     yield* semaphore.acquire()
     assert.equal(semaphore.tryAcquire(), false)
-    const waiter = spin(() => semaphore.acquire())
-    yield* sleep(1)
+    const waiter = yield* started(() => semaphore.acquire())
     assert.equal(waiter.waitsFor, 'seats.acquire()')
     const stats = { limit: 2, inUse: 2, available: 0, waiting: 1, acquired: 2, waited: 0 }
     assert.deepEqual(semaphore.stats(), stats)
@@ -49,11 +46,10 @@ describe('a semaphore', () => {
     const log: number[] = []
     yield* semaphore.acquire()
     for (const n of [1, 2, 3, 4]) {
-      spin(function* () {
+      yield* started(function* () {
         yield* semaphore.acquire()
         log.push(n)
       })
-      yield* sleep(1)
     }
     semaphore.limit = 3
     yield* sleep(1)

@@ -10,7 +10,6 @@ import {
   mock,
   moveOnAfter,
   now,
-  type Op,
   receive,
   run,
   ScheduleFailed,
@@ -20,7 +19,6 @@ import {
   spinLoop,
   started,
   suspend,
-  tap,
   test,
   turns,
   until,
@@ -216,12 +214,7 @@ describe('a world inside a fiber', () => {
   test('the fiber that explores is the current one afterwards, also if a schedule failed', () =>
     run(function* () {
       const me = Fiber.current
-      explore(() =>
-        Fiber.await(
-          spin(() => snooze()),
-          spin(() => snooze()),
-        ),
-      )
+      explore(() => Fiber.await(...[1, 2].map(() => spin(() => snooze()))))
       assert.equal(Fiber.current, me)
       assert.throws(() => explore(() => assert.fail('inner')), ScheduleFailed)
       assert.equal(Fiber.current, me)
@@ -240,25 +233,5 @@ describe('a world inside a fiber', () => {
     assert.deepEqual(yield* Fiber.await(...spun), ['ran'])
     explore(() => void outer.stop('from inside'))
     assert.equal(yield* outer, 'from inside')
-  })
-
-  test('the answer of an op outlives a world that runs before it is looked at', function* () {
-    const inner = spin(() => 'the answer')[Symbol.iterator]() as Required<Iterator<any, string, unknown>>
-    const next = () => {
-      const result = inner.next()
-      explore(() => snooze())
-      return result
-    }
-    assert.equal(yield* { [Symbol.iterator]: () => ({ ...inner, next }) } as Op<string>, 'the answer')
-  })
-
-  test('S70 a tap listener may explore', function* () {
-    let explored = 0
-    const untap = tap((event) => {
-      if (event === 'block') explored += explore(() => snooze()).schedules
-    })
-    for (let i = 0; i < 2; i++) yield* sleep(1)
-    untap()
-    assert.equal(explored, 2)
   })
 })

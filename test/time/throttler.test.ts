@@ -5,6 +5,7 @@ import {
   describe,
   explore,
   Fiber,
+  failAfter,
   leaks,
   moveOnAfter,
   now,
@@ -15,10 +16,12 @@ import {
   sleep,
   snooze,
   spin,
+  started,
   Throttler,
   test,
   turns,
   virtual,
+  waits,
 } from '../prelude.js'
 
 /** Lets time pass while nothing runs, as when something blocks the event loop. */
@@ -210,21 +213,11 @@ describe('a throttler', () => {
 
   test('process gives the value or the error of its body; cleanup may wait for it', function* () {
     const throttler = new Throttler(1000)
-    const failing = () => {
-      throw new Error('oops')
-    }
     assert.equal(yield* throttler.process(() => 1), 1)
     assert.equal(yield* throttler.process(() => spin(() => 2)), 2)
-    const fiber = spin({ link: false }, function* () {
-      try {
-        yield* sleep()
-      } finally {
-        yield* throttler.process(failing)
-      }
-    })
-    yield* sleep(1)
-    const outcome: any = yield* fiber.stop()
-    assert.equal(outcome.error.message, 'oops')
+    const error = new Error('oops')
+    const fiber = yield* started(() => waits(() => throttler.process(() => failAfter(0, error))))
+    assert.deepEqual(yield* fiber.stop(), { type: 'error', error })
   })
 
   test('tells how many went through, and how long they waited', function* () {

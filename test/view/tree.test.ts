@@ -109,9 +109,7 @@ test('in debug mode it also says where the op was made that a fiber waits for', 
       yield* op
     })
     yield* untilWaiting(child)
-    printTree((printed) => {
-      text = printed
-    })
+    text = lines().join('\n')
   })
   assert.match(text, /^run {2}running\n└─ child {2}waiting for receive\(\) {2}at .*tree\.test/)
 })
