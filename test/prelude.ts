@@ -50,6 +50,20 @@ export function* started<T>(body: () => Op<T>, options: { grace?: number } = {})
   return fiber
 }
 
+/** Takes its own return back, so many times: forced in vain, it is abandoned in the end (S19). */
+export function* neverLetsGo(onYield?: unknown, times = Infinity): Routine<void> {
+  for (let i = 0; i < times; i++) {
+    // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
+    hold: try {
+      if (typeof onYield === 'function') onYield()
+      yield* sleep()
+    } finally {
+      // biome-ignore lint/correctness/noUnsafeFinally: that is the point
+      break hold
+    }
+  }
+}
+
 /** The runtime of the fiber that runs. */
 export const runtime = (): any => (Fiber.current as any).runtime
 

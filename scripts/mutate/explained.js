@@ -63,7 +63,9 @@ const EXPLAINED = [
       /FileChannel\.(next without this\.isEnding = false|closeNow without this\.underway)/,
       /FileChannel\.failedToWrite without this\.batch = \[\];/,
       /Flow\.sendEnd without this\.checkOpen/,
-      /Intake\.find never this\.text !== ''/, // its size was looked at before
+      /Intake\.(find|chunk|line) never this\.text !== ''/, // its size was looked at before
+      /NodeChannel\.(resume never this\.flow === FLOWING|pause never this\.flow !== FLOWING)/,
+      /Front\.kill never !this\.end\(\)/,
       /MemoryChannel\.(destroy|shut|reset) without this\.phase = CLOSED;/,
       /MemoryChannel\.destroy without this\.(outward|inward)\.shut\(\);/, // the other side was reset before
       /NodeChannel\.constructor never error == null && this\.writable\.writableLength === 0/,
@@ -130,6 +132,8 @@ const EXPLAINED = [
     why: 'A shortcut: the longer way comes to the same, more slowly.',
     keys: [
       / replace without isDraft = false;/, // the draft is looked for in vain
+      / checkBody never typeof body === 'function' && isGeneratorFunction\(body\)/,
+      / flushSoon never dirty\.push\(channel\) > 1/,
       /^\S+ Deadline\.stopWaiting never this\.leaveAt === Infinity$/,
       /deliver never op === RECEIVE && cold === null/,
       /suppress never Array\.isArray\(before\) && !Object\.isFrozen\(before\)/,
@@ -268,6 +272,16 @@ const EXPLAINED = [
   {
     why: 'A timer of Node that has fired takes ref, unref and clear without effect.',
     keys: [/ NodeBackend\.constructor without this\.timeout = null;$/],
+  },
+  {
+    why: 'A connection that is gone before its first event, or comes with the end of the server: no test can force that.',
+    keys: [
+      / adopt never handle === null/,
+      / nameOf never remoteAddress === undefined/,
+      / received never stream === null/,
+      /Server\.connected never !this\.isOpen/,
+      /Handshakes\.secured never this\.over\(secure\) === undefined/,
+    ],
   },
   {
     why: 'Only a program that drives an op by hand gets there: a fiber has its signals thrown in next().',

@@ -4,7 +4,7 @@ import {
   assert,
   describe,
   moveOnAfter,
-  type Routine,
+  neverLetsGo,
   receive,
   reports,
   runtime,
@@ -20,32 +20,19 @@ import {
   waits,
 } from '../prelude.js'
 
-/** Goes on waiting so many times, though it is forced. */
-function* clings(times: number): Routine<void> {
-  for (let i = 0; i < times; i++) {
-    // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
-    hold: try {
-      yield* sleep(1000)
-    } finally {
-      // biome-ignore lint/correctness/noUnsafeFinally: that is the point
-      break hold
-    }
-  }
-}
-
 describe('a block that is used again', () => {
   test('has all its patience again', function* () {
     const swallows = moveOnAfter(5, function* () {
       for (let i = 0; i < 3; i++) yield* thrownBy(receive())
     })
-    const forced = moveOnAfter(5, () => clings(60), { grace: 0 })
+    const forced = moveOnAfter(5, () => neverLetsGo(undefined, 60), { grace: 0 })
     for (const block of [swallows, swallows, forced, forced]) assert.equal(yield* block, undefined)
     const { abandoned, forced: timesForced } = runtime().stats()
     assert.deepEqual([abandoned, timesForced], [0, 2])
   })
 
   test('works after it was abandoned, alone, around and inside another', function* () {
-    const inner = moveOnAfter(1000, () => clings(200))
+    const inner = moveOnAfter(1000, () => neverLetsGo(undefined, 200))
     const shielded = shield(() => inner)
     const outer = moveOnAfter(5, () => shielded, { value: 'moved on', grace: 0 })
     for (let times = 1; times <= 2; times++) {
@@ -64,7 +51,7 @@ describe('a block that is used again', () => {
     const again = scope(function* () {
       yield* use({ [Symbol.dispose]: () => log.push('disposed of') })
       if (times > 0) spin(() => waits(() => log.push('child stopped')))
-      yield* moveOnAfter(1000, () => clings(times))
+      yield* moveOnAfter(1000, () => neverLetsGo(undefined, times))
       return 'whole'
     })
     const limit = moveOnAfter(2000, () => again)

@@ -5,9 +5,9 @@ import {
   assert,
   describe,
   Fiber,
+  neverLetsGo,
   now,
   type Op,
-  type Routine,
   reports,
   scope,
   sleep,
@@ -87,21 +87,9 @@ describe('stops of a fiber that cleans up', () => {
   }
 })
 
-/** Goes on waiting though it is forced. */
-function* clings(): Routine<void> {
-  for (let i = 0; i < 200; i++) {
-    // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
-    hold: try {
-      yield* sleep(1000)
-    } finally {
-      // biome-ignore lint/correctness/noUnsafeFinally: that is the point
-      break hold
-    }
-  }
-}
 for (const [what, last, childMs] of [
   ['forced', sleep, undefined],
-  ['abandoned', clings, 5],
+  ['abandoned', () => neverLetsGo(), 5],
 ] as const) {
   test(`a child of a cleanup that was ${what} makes its fiber fail, which can be restarted`, function* () {
     const fiber: Fiber = spin({ link: false }, function* () {

@@ -49,6 +49,12 @@ testFile('goes on after its end when it has grown', 'r', 'one\n', function* (fil
   assert.equal(String(yield* file.read()), 'abc')
 })
 
+testFile('is read ahead by a little only', 'r', 'x'.repeat(3_000_000), function* (file) {
+  yield* file.read(1)
+  for (let n = 0; n < 30; n++) yield* turn()
+  assert.ok(file.stats().unread < 500_000, `${file.stats().unread} bytes`)
+})
+
 testFile('takes what several fibers write in the order of their calls', 'r+', '', function* (file) {
   const expected: string[] = []
   const writers = Array.from({ length: 50 }, (_, i) =>

@@ -188,7 +188,7 @@ describe('a process that cannot be started', () => {
           fiber.stop()
         },
       )
-      assert.equal(outcome?.type, 'stopped')
+      assert.deepEqual([outcome?.type, runtime().external], ['stopped', 0])
       yield* until(turns(pause))
       assert.equal((yield* thrownBy(op)).code, 'ENOENT')
     }

@@ -2,23 +2,10 @@
 
 import { PassThrough } from 'node:stream'
 import { gets, stdin } from 'polyphony/io'
-import { assert, beforeAll, describe, moveOnAfter, test, thrownBy, turn } from '../prelude.js'
+import { assert, describe, moveOnAfter, test, thrownBy, turn } from '../prelude.js'
 import { waitingFor } from './scripted.js'
 
-// It is opened once, so these tests are one story.
 describe('standard input', () => {
-  const input = new PassThrough()
-  let opened = 0
-  beforeAll(() => {
-    const { get, ...rest } = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor
-    const open = () => {
-      opened++
-      Object.defineProperty(process, 'stdin', { ...rest, get })
-      return input
-    }
-    Object.defineProperty(process, 'stdin', { ...rest, get: open })
-  })
-
   test('outside a fiber a wait says so, and what to do', () => {
     for (const op of [gets(), stdin.gets(), stdin.read()]) {
       const message = /^stdin\.\w+\(\) was used outside .*main\(/
@@ -26,7 +13,17 @@ describe('standard input', () => {
     }
   })
 
-  test('is opened by the first wait, once; a line that is cut is there for the next', function* () {
+  // A process has one, so this is one story.
+  test('is opened by the first wait; cut waits lose nothing; S17 none begins in a cleanup; it ends once', function* () {
+    const input = new PassThrough()
+    let opened = 0
+    const { get, ...rest } = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor
+    const open = () => {
+      opened++
+      Object.defineProperty(process, 'stdin', { ...rest, get })
+      return input
+    }
+    Object.defineProperty(process, 'stdin', { ...rest, get: open })
     const op = gets()
     assert.equal(opened, 0)
     input.write('one\ntw')
@@ -36,9 +33,7 @@ describe('standard input', () => {
     assert.equal(yield* stdin.gets(), 'two')
     assert.equal(String(yield* stdin.read()), 'three\n')
     assert.equal(opened, 1)
-  })
 
-  test('S17 waiting for it is refused in a cleanup, and it is left as it was', function* () {
     let error: any
     const fiber = yield* waitingFor(function* () {
       try {
@@ -52,9 +47,7 @@ describe('standard input', () => {
     assert.ok(error !== undefined)
     for (let n = 0; n < 3; n++) yield* turn()
     assert.deepEqual([input.isPaused(), input.listenerCount('data')], [true, 0])
-  })
 
-  test('gives undefined at its end, for ever', function* () {
     input.end('last')
     assert.deepEqual([yield* gets(), yield* gets(), yield* stdin.read()], ['last', undefined, undefined])
   })

@@ -15,6 +15,7 @@ import {
   isStop,
   moveOnAfter,
   NonErrorThrown,
+  neverLetsGo,
   now,
   type Op,
   type Outcome,
@@ -65,20 +66,6 @@ function* stopped(
 const forcible = (log: unknown[]) => waits(() => log.push(`forced at ${now()}`))
 /** Its cleanup waits for ever, and is forced. */
 const clings = (log: unknown[]) => waits(() => forcible(log))
-
-/** Takes its own return back, again and again. */
-function* neverLetsGo(onYield?: any): Routine<void> {
-  for (;;) {
-    // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
-    hold: try {
-      if (typeof onYield === 'function') onYield()
-      yield* sleep(1)
-    } finally {
-      // biome-ignore lint/correctness/noUnsafeFinally: that is the point
-      break hold
-    }
-  }
-}
 
 const fails = (error: unknown) => (): never => {
   throw error

@@ -104,17 +104,17 @@ describe('S11 the verbs act when they are called', () => {
   })
 
   const never = new Promise<never>(() => {})
-  const controller = new AbortController()
   for (const [name, act, expected] of [
     ['a stop', () => Fiber.current.stop(), 'FIBER_STOPPED'],
     ['a raise', () => Fiber.current.raise(Object.assign(oops, { code: 'OOPS' })), 'OOPS'],
-    ['an AbortSignal', () => controller.abort(), 'FIBER_STOPPED'],
-  ] as const) {
+    ['an AbortSignal', (controller) => controller.abort(), 'FIBER_STOPPED'],
+  ] as [string, (controller: AbortController) => unknown, string][]) {
     test(`${name} that comes from the function given to until strikes that wait`, async () => {
+      const controller = new AbortController()
       const running = run(
         () =>
           until(() => {
-            act()
+            act(controller)
             return never
           }),
         { signal: controller.signal },

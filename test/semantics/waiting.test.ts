@@ -13,6 +13,7 @@ import {
   failing,
   isStop,
   moveOnAfter,
+  neverLetsGo,
   type Op,
   type Routine,
   raiseEverywhere,
@@ -76,6 +77,13 @@ describe('S31 three ways', () => {
     assert.match(error.message, /main > worker .*join\(\)/)
     const failed = yield* spin({ link: false }, () => fiber).join()
     assert.ok(failed.type === 'error' && failed.error instanceof FiberStopped)
+  })
+
+  test('an abandoned fiber was stopped without a value', function* () {
+    const fiber = yield* started(neverLetsGo)
+    assert.deepEqual(yield* fiber.kill(), { type: 'abandoned' })
+    assert.deepEqual(yield* fiber.join(), { type: 'abandoned' })
+    assert.match((yield* thrownBy(fiber)).message, /abandoned/)
   })
 
   test('join gives the outcome and never throws', function* () {

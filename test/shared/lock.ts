@@ -10,6 +10,7 @@ import {
   Fiber,
   failAfter,
   moveOnAfter,
+  neverLetsGo,
   type Op,
   type Routine,
   reports,
@@ -66,19 +67,6 @@ function* visit(lock: ALock, log: unknown[], name: unknown, stay = 10): Routine<
 export function isBack(lock: ALock): void {
   assert.equal(lock.isFree(), true, 'it was not given back')
   assert.equal(lock.waiting(), 0, 'a fiber stands in line that does not wait')
-}
-
-/** Takes its own return back, so it is abandoned in the end (S19). */
-export function* neverLetsGo(): Routine<never> {
-  for (;;) {
-    // biome-ignore lint/suspicious/noConfusingLabels: a plain `continue` would be taken for a useless one
-    hold: try {
-      yield* sleep(1000)
-    } finally {
-      // biome-ignore lint/correctness/noUnsafeFinally: that is the point
-      break hold
-    }
-  }
 }
 
 export function aLock(name: string, make: () => ALock): void {

@@ -8,6 +8,7 @@ import {
   failAfter,
   leaks,
   moveOnAfter,
+  neverLetsGo,
   now,
   type Op,
   type PoolOptions,
@@ -31,7 +32,7 @@ import {
   waits,
 } from '../prelude.js'
 import { aLine } from '../shared/line.js'
-import { aLock, lineAt, neverLetsGo } from '../shared/lock.js'
+import { aLock, lineAt } from '../shared/lock.js'
 import { poolLock } from './locks.js'
 import { Factory, type Thing } from './resources.js'
 
