@@ -59,7 +59,7 @@ const EXPLAINED = [
       /^\S+ Engine\.constructor without answer = fail;/, // the next look throws the same
       /Engine\.feed never error/,
       /FileCall\.(discard without|enter without this\.left = false)/, // an opening in vain closes its file itself
-      /Opening\.hurry (without this\.isVain = true;|never !statSync)/,
+      /Opening\.hurry without this\.isVain = true;/,
       /FileChannel\.(next without this\.isEnding = false|closeNow without this\.underway)/,
       /FileChannel\.failedToWrite without this\.batch = \[\];/,
       /Flow\.sendEnd without this\.checkOpen/,
@@ -85,7 +85,6 @@ const EXPLAINED = [
       /Cold\.release without this\.(monitoring|unlisten) = null;/,
       /ManyOp\.leave without watch\.watcher = null;/,
       /forget without fiber\.value = undefined;/,
-      /reincarnate without fiber\.value = undefined;/,
       /Block\.leave without this\.(inner|outer) = null;/,
       /Block\.abandon without this\.inner = null;/,
       /Block\.open without this\.stopSignal = null;/,
@@ -117,7 +116,7 @@ const EXPLAINED = [
       / Intensity\.count never restarts === Infinity$/,
       /^\S+ (lend|giveBack|loseLent) (never (lent !== undefined|count === MOST)|without (count|free))/,
       /Borrow\.receive (never isOwned|without this\.lent = lend)/,
-      /Borrow\.(feed without this\.cutBefore|giveBack |lose )/,
+      /Borrow\.(feed without this\.cutBefore|giveBack (never|without this\.chunk|without giveBack|without loseLent)|lose )/,
       /^\S+ readLoop without next\.(giveBack|lose)\(\);/,
       /Intake\.clear without this\.(isShared = false|wides\?\.close\(\))/,
       /Intake\.done without this\.wides\?\.close\(\)/,
@@ -137,7 +136,6 @@ const EXPLAINED = [
       /^\S+ Deadline\.stopWaiting never this\.leaveAt === Infinity$/,
       /deliver never op === RECEIVE && cold === null/,
       /suppress never Array\.isArray\(before\) && !Object\.isFrozen\(before\)/,
-      /reincarnate without fiber\.budget = fiber\.runtime\.freshBudget;/,
       /Block\.open never !this\.native$/,
       /Block\.advance never this\.native$/,
       /start never isPlainGenerator\(returned, body\)/,

@@ -304,6 +304,26 @@ const common: Record<Rule, Promises> = {
       c.destroy()
       d.destroy()
     },
+
+    *'the chunk of a readLoop whose write was cut is used again only when it is sent'(a, b, kind) {
+      const [c, d] = yield* kind.connect()
+      const bytes = pattern(2_000_000)
+      const writer = spin(writeAll, a, bytes, 50_000)
+      const loop = spin(function* () {
+        yield* b.readLoop(function* (chunk) {
+          const sending = spin(() => c.write(chunk)) // d is not read: most of these wait for room
+          yield* snooze()
+          yield* sending.stop()
+        })
+        yield* c.end()
+      })
+      yield* eventually(() => c.stats().written > 1_000_000)
+      assert.ok((yield* d.readAll()).equals(bytes))
+      yield* loop
+      yield* writer
+      c.destroy()
+      d.destroy()
+    },
   },
 
   S74: {
