@@ -290,8 +290,11 @@ const common: Record<Rule, Promises> = {
 
     *'the chunk of a readLoop stays whole until its body has ended, while others receive'(a, b, kind) {
       const [c, d] = yield* kind.connect()
+      let count = 0
       const loop = yield* waiting(() =>
         b.readLoop(function* (chunk) {
+          if (++count === 1) for (let n = 0; n < 9 && b.stats().unread === 0; n++) yield* turn() // one more comes
+          if (count < 3) return
           const other = spin(() => d.readLoop(() => false))
           yield* c.write(pattern(2000, 2))
           yield* other
@@ -299,6 +302,10 @@ const common: Record<Rule, Promises> = {
           return false
         }),
       )
+      for (const before of [1, 2]) {
+        yield* a.write('more')
+        yield* eventually(() => count === before)
+      }
       yield* a.write(pattern(2000, 1))
       yield* loop
       c.destroy()
