@@ -1,8 +1,8 @@
 // Compiles on every change and runs the tests that it concerns: npm run test:watch, or with words, as for npm test.
 //
-// A changed test file is run; a changed file of the library means the tests of its room.
+// A changed test file is run, a changed helper means the test files that import it, a file of the library the tests of its room.
 import { spawn } from 'node:child_process'
-import { watch } from 'node:fs'
+import { readFileSync, watch } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { readArgs } from './args.js'
 import { testFiles } from './suite.js'
@@ -47,25 +47,35 @@ function runChanged() {
   if (running !== null || unready.size > 0) return // the end of either looks again
   const files = words.length > 0 ? words : concerned([...changed])
   changed.clear()
-  if (files.length === 0) return
-  console.log(`\n${new Date().toLocaleTimeString()} ${files.join(' ')}`)
-  running = spawn(process.execPath, ['scripts/test.js', ...files], { stdio: 'inherit' })
+  if (files?.length === 0) return
+  console.log(`\n${new Date().toLocaleTimeString()} ${files?.join(' ') ?? 'all'}`)
+  running = spawn(process.execPath, ['scripts/test.js', ...(files ?? [])], { stdio: 'inherit' })
   running.on('close', () => {
     running = null
     if (changed.size > 0) runChanged()
   })
 }
 
-/** Words for scripts/test.js: the changed test files; for sources and helpers, the room; for the core, the rules too. */
+/**
+ * Words for scripts/test.js: the changed test files, those that import a changed helper, the room of a source, and for the
+ * core the rules too. Null, for all, if the change concerns every room.
+ */
 function concerned(paths) {
   const found = new Set()
+  const all = testFiles()
   for (const path of paths) {
     const [folder, room] = path.split('/')
-    if (path.endsWith('.test.ts')) found.add(path.slice('test/'.length, -'.test.ts'.length))
+    const name = path.replace(/^test\//, '').replace(/(\.test)?\.ts$/, '')
+    if (all.includes(name)) found.add(name)
     else if (folder === 'examples') found.add('documents/examples')
-    else {
+    else if (folder === 'test') {
+      const imported = `/${name.split('/').at(-1)}.js'`
+      for (const file of all)
+        if (readFileSync(`test/${file}.test.ts`, 'utf8').includes(imported)) found.add(file)
+    } else {
+      if (!all.some((file) => file.startsWith(`${room}/`))) return null
       if (room === 'core') found.add('semantics/')
-      if (testFiles().some((file) => file.startsWith(`${room}/`))) found.add(`${room}/`)
+      found.add(`${room}/`)
     }
   }
   return [...found]

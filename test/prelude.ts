@@ -25,8 +25,12 @@ export function test(name: string, body: Body): void
 export function test(name: string, options: Options, body: Body): void
 export function test(name: string, options: Options | Body, body: Body = options as Body): void {
   const isFiber = Object.getPrototypeOf(body) === GeneratorFunction
-  const whole = isFiber ? () => virtual(body as () => Routine<unknown>) : body
-  nodeTest(name, body === options ? {} : (options as Options), whole as (context: TestContext) => void)
+  const whole = async (context: TestContext) => {
+    if (isFiber) return void (await virtual(body as () => Routine<unknown>))
+    const result = await (body as (context: TestContext) => unknown)(context)
+    assert.ok(!isOp(result), 'the body gave an op, which does not run by itself: write function*')
+  }
+  nodeTest(name, body === options ? {} : (options as Options), whole)
 }
 
 /** Waits, so many milliseconds or for ever, and does `last` however the wait ends: `try { sleep } finally { last }`. */

@@ -104,7 +104,8 @@ function random(start) {
 
 async function tryAll() {
   const prints = fingerprints()
-  const known = options.fresh || options.matrix !== undefined ? new Map() : recall(prints)
+  const isRemembered = options.matrix === undefined && options.tests === undefined
+  const known = options.fresh || !isRemembered ? new Map() : recall(prints)
   const killers = new Set()
   const found = chosen.map((mutant) => ({ mutant, all: [], ...known.get(mutant.key), ...believed(mutant) }))
   const open = found.filter(({ by }) => by === undefined)
@@ -112,9 +113,9 @@ async function tryAll() {
   if (open.length < found.length) console.log(`${found.length - open.length} are as they were`)
   for (const files of phases()) {
     const unnoticed = open.filter(({ by }) => by === undefined || by === null)
-    if (unnoticed.length > 0) await tryPhase(unnoticed, files, killers, prints)
+    if (unnoticed.length > 0) await tryPhase(unnoticed, files, killers, isRemembered ? prints : undefined)
   }
-  if (options.matrix === undefined) for (const each of open) remember(prints, each)
+  if (isRemembered) for (const each of open) remember(prints, each)
   save()
   return found
 }
@@ -137,7 +138,7 @@ async function tryPhase(open, files, killers, prints) {
       if (former !== null || found.why !== NONE) Object.assign(each, found) // the quick ones may have got there
       if (each.by !== null) {
         killers.add(placeOf(each.mutant, each.by))
-        if (options.matrix === undefined) remember(prints, each)
+        if (prints !== undefined) remember(prints, each)
       }
       const tried = open.length - queue.length
       progress(`${tried} of ${open.length} mutants tried`, tried % 500 === 0)

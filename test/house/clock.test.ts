@@ -34,6 +34,8 @@ describe('the check for the real clock', () => {
     'const { now } = performance',
     'const begin = Date.now()',
     'const begin = new Date()',
+    'const begin = +new Date',
+    'await timers.scheduler.wait(50)',
     'const begin = process.hrtime.bigint()',
     'await fetch(url, { signal: AbortSignal.timeout(100) })',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the source of a test

@@ -41,12 +41,12 @@ export const ALLOWED: [file: string, part: string, why: string][] = [
 const BOUND = 10_000
 
 const CLOCKS =
-  /\b(?:setTimeout|setInterval|performance|hrtime|Date\.now|AbortSignal\.timeout)\b|\bnew Date\(\)/g
+  /\b(?:setTimeout|setInterval|performance|hrtime|Date\.now|AbortSignal\.timeout|scheduler\.wait)\b|\bnew Date(?:\(\)|\b(?!\())/g
 /** Calls whose arguments run on a virtual clock, wherever they stand. */
 const VIRTUAL = /(?<![.\w])(?:virtual|explore|stopEverywhere|raiseEverywhere|failEverywhere)\(/g
 /** What waits for time: a call with the time as its first argument, an option, or a look at the clock of the backend. */
 const WAITS =
-  /(?<![.\w])(?:sleep|after|every|moveOnAfter|cancelAfter|failAfter)\(([^(),]*)|(?<![.\w])waits\([^;]*?, ([\d_]+)\)|\b(?:timeout|acquireTimeout|interval|idleTimeout|grace):([^,}\n]*)|(?<![.\w])now\(\)/g
+  /(?<![.\w])(?:sleep|after|every|moveOnAfter|cancelAfter|failAfter)\(([^(),]*)|(?<![.\w])waits\([^;]*?, ([\d_]+)\)|\b(?:timeout|acquireTimeout|interval|idleTimeout|grace|backoff|delay):([^,}\n]*)|(?<![.\w])now\(\)/g
 
 /** Every source of a test that runs in the process of its test file. */
 export function testSources(): Map<string, string> {

@@ -96,6 +96,7 @@ const refused: Record<string, [call: () => unknown, message: RegExp][]> = {
     [() => Gzip('', { mtime: -1 }), /^mtime of gzip\(\) is a date from 1970 to 2106/],
     [() => Gzip('', { mtime: new Date('2200-01-01') }), /^mtime of gzip\(\)/],
     [() => Gzip('', { mtime: new Date('x') }), /^mtime of gzip\(\)/],
+    [() => Gzip('', { mtime: 2 ** 32 * 1000 }), /^mtime of gzip\(\)/],
     [() => Gunzip('', { onHeader: 5 }), /^onHeader of gunzip\(\) is a function/],
   ],
   files: [

@@ -171,6 +171,15 @@ describe('long waits', () => {
   })
 })
 
+test('a delimiter does not begin in bytes that were taken', function* () {
+  const { stream, receiver } = scripted()
+  receiver.received(Buffer.from('a--'), true)
+  assert.equal(`${yield* stream.readExactly(2)}`, 'a-')
+  const reader = yield* waitingFor(() => stream.readUntil('---'))
+  receiver.received(Buffer.from('-b---'), true)
+  assert.equal(`${yield* reader}`, '--b---')
+})
+
 describe('a wait', () => {
   test('says what it waits for', function* () {
     const stream = pipe()

@@ -99,6 +99,16 @@ describe('S42 rules and strategies', () => {
     assert.equal(child.incarnation, 2)
   })
 
+  test('what onError says holds, unless onDone says something else', function* () {
+    const said: ('ignore' | undefined)[] = [undefined, 'ignore']
+    for (const done of said) {
+      const child = spin(failsOnce, 'x', [], 10)
+      const op = supervise([child], { onError: () => 'restart', onDone: () => done })
+      yield* moveOnAfter(20, () => op)
+      assert.equal(child.incarnation, done === undefined ? 2 : 1)
+    }
+  })
+
   test('a restart from outside is no end, and does not count', function* () {
     const told: string[] = []
     const child = spin(() => sleep(10))

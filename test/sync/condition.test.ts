@@ -199,6 +199,21 @@ describe('a condition with a mutex', () => {
     assert.deepEqual(reports(), [report, report])
   })
 
+  test('forced out of two waits, a fiber owes two unlocks that mean nothing', function* () {
+    const mutex = new Mutex()
+    const condition = new Condition(mutex)
+    for (let wait = 0; wait < 2; wait++) {
+      yield* mutex.lock()
+      const other = spin(() => mutex.synchronize(() => sleep(50)))
+      yield* moveOnAfter(10, () => condition.wait(), { grace: 0 })
+      assert.equal(mutex.holder, other)
+      yield* other
+    }
+    mutex.unlock()
+    mutex.unlock()
+    assert.throws(() => mutex.unlock(), BadState)
+  })
+
   test('iterated by hand it is a named error: the mutex is held as before, or lost to the next in line', function* () {
     const mutex = new Mutex()
     const condition = new Condition(mutex)
