@@ -12,7 +12,6 @@ const EXPLAINED = [
       /^\S+ foldError never cleaning != null$/, // their children hang on scopes, which keep the errors
       /^\S+ foldError without cleaning\.errors\.push\(error\);$/,
       /^\S+ die without forgetRestart\(fiber\);( #2)?$/,
-      /Deadline\.disarm without this\.leaveAt = Infinity;/, // no op is left that answered LATER
       /World\.jump without runtime\.weakTimers/, // the next turn fires them
       /ManyOp\.leave never watch\.watcher === null/,
       /Watch\.ended without this\.watcher = null;/,
@@ -62,7 +61,6 @@ const EXPLAINED = [
       /Opening\.hurry without this\.isVain = true;/,
       /FileChannel\.(next without this\.isEnding = false|closeNow without this\.underway)/,
       /FileChannel\.failedToWrite without this\.batch = \[\];/,
-      /Flow\.sendEnd without this\.checkOpen/,
       /Intake\.(find|chunk|line) never this\.text !== ''/, // its size was looked at before
       /NodeChannel\.(resume never this\.flow === FLOWING|pause never this\.flow !== FLOWING)/,
       /Front\.kill never !this\.end\(\)/,
@@ -169,7 +167,7 @@ const EXPLAINED = [
       /Intake\.wideLine without this\.findWide\(end\);/,
       /WideFinder\.open without this\.chunk = chunk;/,
       /^\S+ readLoop never result instanceof BaseOp/,
-      /FileChannel\.(constructor|seek|readOn) .*(fullReads|count === buffer\.length|this\.readAhead = 2)/,
+      /FileChannel\.(constructor|seek) .*(fullReads|count === buffer\.length|this\.readAhead = 2)/,
       /SendingChannel\.write without this\.isDirty = true;/,
       /SendingChannel\.writeLarge (never this\.waiting === 0|without socket\.cork)/,
       /SendingChannel\.copy never this\.from === this\.to/,

@@ -5,9 +5,7 @@ import { join } from 'node:path'
 import { connect, IOError, type Server, type Socket, StreamClosed } from 'polyphony/io'
 import { adoption } from '#io/adopt'
 import {
-  afterAll,
   assert,
-  beforeAll,
   describe,
   Fiber,
   type Routine,
@@ -16,6 +14,7 @@ import {
   thrownBy,
   turns,
   until,
+  use,
 } from '../prelude.js'
 import { accepted, bothEnds, connected, folder, listening, opened, rawClient, realTest } from './real.js'
 import { ca, host, serving } from './tls.js'
@@ -31,15 +30,10 @@ async function settled(count: () => number): Promise<number> {
 for (const kind of ['TCP', 'Unix'] as const) {
   for (const isShared of [true, false]) {
     describe(`${kind} sockets ${isShared ? 'with the shared buffer' : 'as Node made them'}`, () => {
-      beforeAll(() => {
-        adoption.works = isShared ? undefined : false
-      })
-      afterAll(() => {
-        adoption.works = undefined
-      })
-
       const socketTest = (name: string, body: (server: Server) => Routine<void>) =>
         realTest(name, function* () {
+          adoption.works = isShared ? undefined : false
+          yield* use(adoption, () => void (adoption.works = undefined))
           const server = yield* listening(kind === 'TCP' ? {} : { path: join(yield* folder(), 's') })
           yield* body(server)
           assert.equal(adoption.works, isShared)
