@@ -8,7 +8,7 @@ const EXPLAINED = [
     keys: [
       /^\S+ force never region\._phase >= FORCED$/,
       /^\S+ link without fiber\.newer = null;$/,
-      /^\S+ bodyEnded without fiber\.abandonInside\(\);$/, // of its cleanups: their own region has done it
+      /^\S+ bodyEnded without fiber\.abandonInside\(\);( #2)?$/, // the region of its cleanups, and its blocks, have done it
       /^\S+ foldError never cleaning != null$/, // their children hang on scopes, which keep the errors
       /^\S+ foldError without cleaning\.errors\.push\(error\);$/,
       /^\S+ die without forgetRestart\(fiber\);( #2)?$/,
@@ -34,6 +34,9 @@ const EXPLAINED = [
       /Server\.destroy never !this\.isOpen/,
       /^\S+ failed never stream === null/,
       /SocketChannel\.pause without this\.socket\.pause\(\);/,
+      /SocketChannel\.destroy (without this\.drop\(\);|never this\.socket\.closed)/,
+      /Connect\.constructor (without socket\.off\(|other this\.tls === undefined)/, // a listener that answers no op
+      /Listen\.over without this\.fiber = null;/,
       /Connect\.constructor never fiber === null/,
       /Connect\.fire never fiber === null/,
       /Listen\.enter never this\.node !== node/,
@@ -118,6 +121,7 @@ const EXPLAINED = [
       /^\S+ readLoop without next\.(giveBack|lose)\(\);/,
       /Intake\.clear without this\.(isShared = false|wides\?\.close\(\))/,
       /Intake\.done without this\.wides\?\.close\(\)/,
+      /WideFinder\.close without this\.chunk = this\.words = null;/,
       /Inflow\.recycle without this\.intake\.recycle/,
       /^\S+ recycle never kept/,
       /FileChannel\.constructor (never !isTaken|without (this\.buffer = NO_BYTES|isTaken = ))/,
@@ -131,6 +135,9 @@ const EXPLAINED = [
       / replace without isDraft = false;/, // the draft is looked for in vain
       / checkBody never typeof body === 'function' && isGeneratorFunction\(body\)/,
       / flushSoon never dirty\.push\(channel\) > 1/,
+      /FileChannel\.readOn without this\.readAhead = 2/,
+      /Inflow\.(readyLine other|received never first !== null)/,
+      /Write\.next other this\.stream\.hasRoom/,
       /^\S+ Deadline\.stopWaiting never this\.leaveAt === Infinity$/,
       /deliver never op === RECEIVE && cold === null/,
       /suppress never Array\.isArray\(before\) && !Object\.isFrozen\(before\)/,
@@ -270,6 +277,10 @@ const EXPLAINED = [
     keys: [/ NodeBackend\.constructor without this\.timeout = null;$/],
   },
   {
+    why: 'Only a machine that loses its power would show it.',
+    keys: [/ writeWhole without yield\* file\.sync\(\);/],
+  },
+  {
     why: 'A connection that is gone before its first event, or comes with the end of the server: no test can force that.',
     keys: [
       / adopt never handle === null/,
@@ -285,7 +296,7 @@ const EXPLAINED = [
   },
   {
     why: 'Debug mode only: ops remember where they were made.',
-    keys: [/^io\/(items|readloop|stream)\.js .*(never|other) debugging/],
+    keys: [/^io\/(items|readloop|server|stream)\.js .*(never|other) debugging/],
   },
 ]
 

@@ -30,9 +30,9 @@ import { operatorMutants, Workspace } from './workspace.js'
 const WORKERS = availableParallelism() + 1
 /** About the text of the code, the documents or the scripts: they notice any change, or none. */
 const NOT_RUN = /^(documents|house|tools)\//
-/** Tests that are tried at most for one mutant, the nearest first; and long ones, if none of these has noticed it. */
-const MOST = 400
+/** Long tests that are tried at most for one mutant, the nearest first; and quick ones, if it is explained. */
 const MOST_LONG = 40
+const MOST_EXPLAINED = 400
 const NONE = 'no test gets there'
 
 const { values: options, words } = readArgs(
@@ -128,7 +128,7 @@ function believed(mutant) {
 /** Tries mutants against the tests of some files, a few at a time. */
 async function tryPhase(open, files, killers, prints) {
   const covered = await coverage(workspaces, operated, files, progress)
-  covered.most = options.matrix !== undefined ? Infinity : files.every(isLong) ? MOST_LONG : MOST
+  covered.most = options.matrix === undefined && files.every(isLong) ? MOST_LONG : Infinity
   for (const [id, test] of covered.tests) tests.set(id, test)
   const queue = [...open]
   const work = async (workspace) => {
@@ -155,7 +155,7 @@ async function tryOne(workspace, mutant, covered, killers) {
     .map((id) => tests.get(id))
     .map((test) => ({ test, order: orderOf(mutant, test, killers) }))
     .sort((a, b) => compare(a.order, b.order))
-    .slice(0, most)
+    .slice(0, explain(mutant) === undefined ? most : Math.min(most, MOST_EXPLAINED))
   const steps = []
   for (const { test } of plan) {
     if (steps.at(-1)?.file === test.file) steps.at(-1).ids.push(test.id)

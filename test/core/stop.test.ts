@@ -64,6 +64,25 @@ describe('the deadline of a fiber', () => {
     assert.equal(now(), 1 + 3 + 6 + 500)
   })
 
+  test('half of it is for a body with children, counted from its first wait, however often it waits', function* () {
+    let forced = 0
+    const fiber = yield* started(
+      function* () {
+        spin(() => waits(() => sleep(1000)))
+        yield* waits(function* () {
+          try {
+            for (;;) yield* sleep(10)
+          } finally {
+            forced = now()
+          }
+        })
+      },
+      { grace: 100 },
+    )
+    yield* fiber.stop()
+    assert.deepEqual([forced, now()], [51, 101])
+  })
+
   test('that of an op that ended LATER is gone, and does not shorten the next', function* () {
     yield* moveOnAfter(5, () => new Slow(2), { grace: 10 })
     assert.deepEqual([now(), runtime().timers.size], [7, 0])

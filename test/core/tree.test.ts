@@ -8,6 +8,7 @@ import {
   Mutex,
   moveOnAfter,
   reports,
+  runtime,
   sleep,
   spin,
   started,
@@ -35,6 +36,14 @@ describe('observers', () => {
       assert.deepEqual(told.toSorted(), [0, 1, 2])
     })
   }
+})
+
+test('a root that has ended is a root no more', function* () {
+  const { roots } = runtime()
+  const before = roots.size
+  Fiber.outOfBand(() => sleep(1))
+  yield* sleep(2)
+  assert.equal(roots.size, before)
 })
 
 describe('what an end leaves for the next incarnation', () => {
