@@ -157,7 +157,7 @@ realTest('noDelay and keepAlive can be given, also with TLS, set and unset', fun
     const log: string[] = []
     const handle = nodeOf(each)._handle // what the system is told
     for (const verb of ['setNoDelay', 'setKeepAlive']) {
-      handle[verb] = (...args: unknown[]) => void log.push(`${verb} ${args.join(' ')}`)
+      handle[verb] = (...args: unknown[]) => void log.push(`${verb} ${args.join(' ')}`.trimEnd())
     }
     each.setNoDelay()
     each.setNoDelay(false)
