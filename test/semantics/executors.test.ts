@@ -547,6 +547,7 @@ describe('S83 waiting', () => {
     assert.equal(tally(proco), '2 accepted, 1 queued, 1 running, 1 waiting')
     for (const left of ['1 queued, 1 running', '1 cancelled, 1 running', '2 cancelled']) {
       yield* fibers.pop()!.stop()
+      yield* sleep(1)
       assert.equal(tally(proco), `2 accepted, ${left}`)
     }
     yield* proco.exit()

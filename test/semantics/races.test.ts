@@ -152,7 +152,7 @@ describe('S34 completion wins', () => {
       assert.equal(message, 'in time')
       yield* sleep()
     }
-    spin(waits, () => main.send('in time'), 5) // set before the limit, so it fires first (S68)
+    spin(waits, () => main.send('in time'), 4)
     yield* moveOnAfter(5, takes)
     assert.equal(tryReceive(), undefined)
     spin(waits, () => main.send('later'), 10)

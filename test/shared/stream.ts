@@ -319,7 +319,7 @@ const common: Record<Rule, Promises> = {
       const loop = spin(function* () {
         yield* b.readLoop(function* (chunk) {
           const sending = spin(() => c.write(chunk)) // d is not read: most of these wait for room
-          yield* snooze()
+          yield* eventually(() => sending.state !== 'runnable')
           yield* sending.stop()
         })
         yield* c.end()
