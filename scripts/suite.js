@@ -87,6 +87,7 @@ export async function runSuite(files, { pattern, env = {}, nodeArgs = [], onTest
     sum.cpu = (cpuOfChildren() ?? sum.cpu) - (before ?? 0)
   } finally {
     rmSync(temp, { recursive: true, force: true })
+    temps.delete(temp)
   }
   return sum
 }
@@ -108,10 +109,14 @@ async function processesOf(temp) {
     if (left.length === 0) return []
     await new Promise((resolve) => setTimeout(resolve, 100)) // it may just be ending
   }
-  return left.map((pid) => {
-    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').slice(0, 100)
-    process.kill(pid, 'SIGKILL')
-    return `the process ${command.trim()}`
+  return left.flatMap((pid) => {
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').slice(0, 100)
+      process.kill(pid, 'SIGKILL')
+      return `the process ${command.trim()}`
+    } catch {
+      return [] // it has ended at last
+    }
   })
 }
 

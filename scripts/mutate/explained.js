@@ -76,7 +76,6 @@ const EXPLAINED = [
       /NodeChannel\.close (never writable\.writableEnded|without writable\.once)/,
       /OutputChannel\.constructor (never error|without this\.failed\(error\);)/,
       /SendingChannel\.drop without/,
-      /FileCall\.discard without/, // an opening in vain closes its file itself
     ],
   },
   {

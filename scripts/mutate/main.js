@@ -1,7 +1,7 @@
 // Breaks the library in many small ways and sees whether a test notices each: those written by hand, one or more for
 // every rule (hand.js), and those that operators make of the built code (operators.js).
 //
-//   npm run mutate                        all of them: an hour at first; later only what has changed since
+//   npm run mutate                        all of them: half an hour at first; later only what has changed since
 //   npm run mutate S14 S20                those written by hand for these rules
 //   npm run mutate core/gate sync/        those that operators make of these files
 //   npm run mutate -- --sample 20         some of both, others each day; --seed N repeats a sample
@@ -180,7 +180,7 @@ function testsNear({ rule, file }, { tests, reachedBy }) {
 }
 
 function isOfRule(id, rule) {
-  return new RegExp(`\\b${rule}\\b`).test(id)
+  return rule !== undefined && new RegExp(`\\b${rule}\\b`).test(id)
 }
 
 /** A test that has noticed a mutant of a function is the first to be tried against the others there. */
