@@ -15,7 +15,12 @@ const FIRST = [
 const JOBS = [
   ['suite', 'node scripts/test.js --all'],
   ['suite on the newest Node', 'node scripts/newest.js --all'],
-  ['mutants', 'node scripts/mutate/main.js --hand --sample 12'],
+  ['mutants by hand', 'node scripts/mutate/main.js --hand --sample 12'],
+  // On the virtual clock, and the same for the same code: it says the same here as it said before the commit.
+  [
+    'mutants by operators',
+    'node scripts/mutate/main.js core/ sync/ combine/ supervise/ time/ --sample 20 --seed 1',
+  ],
   ['package and bundles', 'node scripts/pack.js'],
   ['random programs', 'node build/test/random/main.js --seed 1'],
   ['seeds', 'node scripts/seeds.js 5'],

@@ -136,7 +136,6 @@ const EXPLAINED = [
       / flushSoon never dirty\.push\(channel\) > 1/,
       /FileChannel\.readOn without this\.readAhead = 2/,
       /Inflow\.(readyLine other|received never first !== null)/,
-      /Write\.next other this\.stream\.hasRoom/,
       /^\S+ Deadline\.stopWaiting never this\.leaveAt === Infinity$/,
       /deliver never op === RECEIVE && cold === null/,
       /suppress never Array\.isArray\(before\) && !Object\.isFrozen\(before\)/,
@@ -153,7 +152,6 @@ const EXPLAINED = [
       /Hold\.start never isPlainGenerator\(returned, body\)/,
       /Hold\.run without this\.native = native;/,
       /Hold\.advance never this\.native/,
-      /burial never typeof returned !== 'object' \|\| returned === null/,
       /approves never typeof answer !== 'object' \|\| answer === null/,
       /Batch\.settleAll never open === 0$/,
       /^\S+ isError never typeof result/,
@@ -227,10 +225,7 @@ const EXPLAINED = [
   },
   {
     why: 'Executors: how many items an async handler gets when a turn is cut short depends on the speed of the machine.',
-    keys: [
-      /Callers\.constructor never this\.front\.runtime\.queue\.size > 0$/,
-      /Callers\.constructor without setImmediate\(this\.lookNow\);$/,
-    ],
+    keys: [/Callers\.constructor never this\.front\.runtime\.queue\.size > 0$/],
   },
   {
     why: 'A channel that reads ahead is never paused, but every channel must have the method.',
@@ -274,10 +269,6 @@ const EXPLAINED = [
   {
     why: 'A timer of Node that has fired takes ref, unref and clear without effect.',
     keys: [/ NodeBackend\.constructor without this\.timeout = null;$/],
-  },
-  {
-    why: 'Only a machine that loses its power would show it.',
-    keys: [/ writeWhole without yield\* file\.sync\(\);/],
   },
   {
     why: 'A connection that is gone before its first event, or comes with the end of the server: no test can force that.',

@@ -6,7 +6,7 @@
 //   npm run mutate core/gate sync/        those that operators make of these files
 //   npm run mutate -- --sample 20         some of both, others each day; --seed N repeats a sample
 //   npm run mutate -- sync/ --tests sync/ --tests explore/   with test files of these rooms only
-//   npm run mutate -- --hand              only those written by hand; CI takes a sample of them
+//   npm run mutate -- --hand              only those written by hand; CI takes a sample of these, and of the others
 //   npm run mutate -- --more              also with operators whose mutants often change nothing; nothing fails then
 //   npm run mutate -- --fresh             forgets what earlier runs have found, and tries the explained ones too
 //   npm run mutate -- --write             also writes docs/mutants.md

@@ -95,3 +95,16 @@ test('a pipe that is closed takes what is in it along', function* () {
   yield* other.close()
   assert.equal(other.stats().unread, 0)
 })
+
+test('a write is an op that may be waited for again: it writes again, when it fills the stream and when that is full', function* () {
+  const stream = pipe()
+  const block = Buffer.alloc(100_000)
+  const write = stream.write(block)
+  spin(() => stream.readExactly(block.length))
+  yield* write
+  while (stream.tryWrite(block));
+  const { written, unread } = stream.stats()
+  spin(() => stream.readExactly(unread + block.length))
+  yield* write
+  assert.equal(stream.stats().written, written + block.length)
+})
