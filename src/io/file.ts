@@ -17,7 +17,7 @@ import { Stream } from './stream.js'
  * (S35).
  *
  * ```ts
- * const file = yield* openFile('/tmp/polyphony-notes.txt', 'w+')
+ * const file = yield* openFile('notes.txt', 'w+')
  * yield* file.write('one\n', 'two\n')
  * file.seek(0)
  * console.log(yield* file.gets(), file.position) // one 4

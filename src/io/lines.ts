@@ -29,10 +29,10 @@ export interface Lines extends Op<string[]>, Iterates<string> {
  * is left as it is.
  *
  * ```ts
- * yield* writeFile('/tmp/polyphony-fruit.txt', 'apple\nbanana\ncherry\n')
- * yield* readLines('/tmp/polyphony-fruit.txt', (line) => console.log(line)) // apple, banana, cherry
- * console.log((yield* readLines('/tmp/polyphony-fruit.txt')).length) // 3
- * yield* forEach(readLines('/tmp/polyphony-fruit.txt'), () => sleep(10), { concurrency: 2 })
+ * yield* writeFile('fruit.txt', 'apple\nbanana\ncherry\n')
+ * yield* readLines('fruit.txt', (line) => console.log(line)) // apple, banana, cherry
+ * console.log((yield* readLines('fruit.txt')).length) // 3
+ * yield* forEach(readLines('fruit.txt'), () => sleep(10), { concurrency: 2 })
  * ```
  */
 export function readLines<R>(

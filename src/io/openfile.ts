@@ -93,7 +93,7 @@ function isDirectory(path: string): Error {
  * whatever way it ends, and its result is given.
  *
  * ```ts
- * const path = '/tmp/polyphony-example.txt'
+ * const path = 'example.txt'
  * yield* openFile(path, 'w', (file) => file.write('hello\n'))
  * console.log(yield* openFile(path, 'r', (file) => file.gets())) // hello
  * ```

@@ -41,9 +41,9 @@ export interface WriteFileOptions {
  * All that is in a file, as bytes or, with an encoding, as text.
  *
  * ```ts
- * yield* writeFile('/tmp/polyphony-greeting.txt', 'hello')
- * console.log(yield* readFile('/tmp/polyphony-greeting.txt', { encoding: 'utf8' })) // hello
- * console.log((yield* readFile('/tmp/polyphony-greeting.txt')).length) // 5
+ * yield* writeFile('greeting.txt', 'hello')
+ * console.log(yield* readFile('greeting.txt', { encoding: 'utf8' })) // hello
+ * console.log((yield* readFile('greeting.txt')).length) // 5
  * ```
  */
 export function readFile(
@@ -111,7 +111,7 @@ function tooLarge(path: string, most: number): LimitExceeded {
  * Writes a file: what was in it before is gone. Stopped in the middle, it may be half written, unless it is `atomic`.
  *
  * ```ts
- * const path = '/tmp/polyphony-config.json'
+ * const path = 'config.json'
  * yield* writeFile(path, JSON.stringify({ port: 8080 }), { atomic: true })
  * console.log(yield* readFile(path, { encoding: 'utf8' })) // {"port":8080}
  * ```
@@ -139,7 +139,7 @@ const WRITING = ['w', 'wx', 'a', 'ax']
  * Adds to the end of a file, which is made if it is not there.
  *
  * ```ts
- * const path = '/tmp/polyphony-log.txt'
+ * const path = 'log.txt'
  * yield* writeFile(path, 'one\n')
  * yield* appendFile(path, 'two\n')
  * console.log(yield* readLines(path)) // [ 'one', 'two' ]

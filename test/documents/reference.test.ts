@@ -8,7 +8,7 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { format } from 'node:util'
 
@@ -88,6 +88,8 @@ test('every example compiles', () => {
 })
 
 describe('the examples in the doc comments print what they say', () => {
+  before(() => process.chdir(place)) // the files that they write go with it
+  after(() => process.chdir(root))
   for (const { where, code, file } of fragments) {
     test(where, async () => {
       const said = new Map<number, string[]>()

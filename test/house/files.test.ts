@@ -81,6 +81,13 @@ test('every file opens with a comment that says what it is for', () => {
   )
 })
 
+test('no example names the temp folder of one system: what it writes would be left there, and two runs would share it', () => {
+  assert.deepEqual(
+    sources.filter(({ text }) => text.includes('/tmp/')).map(({ path }) => path),
+    [],
+  )
+})
+
 test('docs/api.txt is the API as it is built (npm run api writes it)', () => {
   const built = execFileSync(process.execPath, ['scripts/api.js'], { encoding: 'utf8' })
   assert.doesNotMatch(built, /\?\?\?/, 'every exported name has a declaration')
