@@ -5,17 +5,20 @@
 //   name        what the table says
 //   note        for results.md: what one must know to read it
 //   detail      true: not in the short table of README.md
+//   short       also one of the short runs (bench/short.js): true, or { effection: 10 }, which does a tenth as many operations there
 //   aim         { async: 1.5, effect: 6 } means: at most 1.5 times the cost of async, at least 6 times faster than effect.
-//               { most: 450 } is a figure that ours must not exceed
+//               Likewise at most for a trampoline or a bare loop (FLOORS). { most: 450 } is a figure that ours must not exceed
 //   unit        without one, CPU time for each operation; or 'bytes', 'MB', 'steps', 'ms', 'µs', '%', 'calls' ...: the
 //               contestants return the figure
-//   ours, async   (n, clock) => promise; does the operation n times. Likewise what Node has itself: net, readline ...
+//   ours, async   (n, clock) => promise; does the operation n times. Likewise what Node has itself: net, readline ...,
+//               and what the row writes out by hand: trampoline, 'for (;;)'
 //   effect, effection, tarn, 'generic-pool' ...   the name of any package in package.json:
 //               (library) => (n, clock) => promise; the library is loaded only if it takes part
 //   'fastq.promise' ...   likewise, a way of using a package that has several (FORMS)
 //   n           how many operations a round has, or { effection: 5000, else: 1e5 }; without it, as many as take about 100 ms
 //   multiple    n is a multiple of it
 //   heavy       n for the warm-up after a full collection, for rows that leave much garbage
+//   warmups     how many rounds warm the code up where n is given; without it, one
 //   smoke       n for a smoke test
 //   rounds      a number of rounds of its own
 //   apart       each contestant in a process of its own
@@ -36,14 +39,20 @@ import { readFileSync } from 'node:fs'
 
 const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
 
-/** What Node has itself, and what we have in another form. */
+/** Contestants that do less than ours, so that an aim beside them is a limit: the cost of ours, as a multiple of theirs. */
+export const FLOORS = ['async', 'trampoline', 'for (;;)']
+export const isFloor = (who) => FLOORS.includes(who)
+/** What Node has itself, what we have in another form, and what a row writes out by hand. */
 export const WITHOUT_LIBRARY = [
+  'trampoline',
+  'for (;;)',
   'net',
   'net corked',
   'node:http',
   'readline',
   'readline for await',
   'read()',
+  'for (;;)',
   'fsync for each',
   'linger of 5 ms',
 ]
@@ -74,7 +83,10 @@ export function packageOf(who) {
 }
 export const isLibrary = (who) => packageOf(who) !== undefined
 
-const FIELDS = 'name note detail aim unit n multiple heavy smoke rounds apart slow processes never'.split(' ')
+const FIELDS =
+  'name note detail short aim unit n multiple heavy warmups smoke rounds apart slow processes never'.split(
+    ' ',
+  )
 
 /** A row with a misspelt field would be measured without it, and nobody would know. */
 export function checkRow(row) {
@@ -92,7 +104,7 @@ const MAX_N = 4e6
 /** A rival that takes longer than this for a round takes part only in every third one. */
 const LONG = 500e6
 
-class Clock {
+export class Clock {
   #begin = null
   ns = null
 
@@ -130,7 +142,7 @@ function isTimed(row) {
   return row.unit === undefined
 }
 
-async function contestantOf(row, who) {
+export async function contestantOf(row, who) {
   return isLibrary(who) ? row[who](await import(packageOf(who))) : row[who]
 }
 
@@ -141,7 +153,7 @@ async function size(row, who, contestant, { quick, smoke }) {
   if (smoke) return whole(row.smoke ?? 100)
   const fixed = typeof row.n === 'object' ? (row.n[who] ?? row.n.else) : row.n
   if (fixed !== undefined) {
-    if (isTimed(row)) await measure(row, contestant, fixed) // warm-up
+    if (isTimed(row)) for (let i = 0; i < (row.warmups ?? 1); i++) await measure(row, contestant, fixed)
     return fixed
   }
   // Cold code is slow and grows faster: the size is settled when the last few tries agree.

@@ -1,9 +1,21 @@
-// Writes bench/results.md, and the short table in README.md between its two bench marks.
+// Writes bench/results.md, and the short table in README.md between its two bench marks; and the part about short runs.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
-import { CONTESTANTS, isLibrary, median, packageOf } from './harness.js'
-import { readSection } from './section.js'
-import { aimOf, figureOf, isText, lineOf, missedBy, othersOf, ratioOf, titles, verdictOf } from './table.js'
+import { CONTESTANTS, isFloor, isLibrary, median, packageOf } from './harness.js'
+import { readSections, writeSection } from './section.js'
+import {
+  aimOf,
+  figureOf,
+  isText,
+  lineOf,
+  missedBy,
+  othersOf,
+  ratioOf,
+  shortLine,
+  shortTitles,
+  titles,
+  verdictOf,
+} from './table.js'
 
 const results = new URL('results.md', import.meta.url)
 const readme = new URL('../README.md', import.meta.url)
@@ -12,7 +24,7 @@ const END = '<!-- /bench -->'
 
 /** `nodes`: [{ version, results: [{ row, figures }] }] */
 export function writeReport(nodes, { rounds, load }) {
-  writeFileSync(results, [page(nodes, rounds, load), readSection()].filter(Boolean).join('\n'))
+  writeFileSync(results, [page(nodes, rounds, load), ...readSections()].join('\n'))
   const text = readFileSync(readme, 'utf8')
   const [before, rest] = text.split(BEGIN)
   const after = rest?.split(END)[1]
@@ -20,15 +32,41 @@ export function writeReport(nodes, { rounds, load }) {
   writeFileSync(readme, `${before}${BEGIN}\n${shortTable(nodes)}\n${END}${after}`)
 }
 
+/** The part about short runs; likewise, with `whole` beside `figures` (short.js). */
+export function writeShort(nodes, { rounds, load }) {
+  writeSection('short', shortPage(nodes, rounds, load))
+}
+
+function shortPage(nodes, rounds, load) {
+  const tables = nodes.map(({ version, results }) => {
+    const lines = results.map((result) => asRow(shortLine(result)))
+    return `### Node ${version.slice(1)}\n\n${[asRow(shortTitles), rule(shortTitles), ...lines].join('\n')}`
+  })
+  return `## Short runs
+
+Written by \`npm run bench -- --short --write\` on ${today()}: ${machine()},
+load average ${load.map((number) => number.toFixed(1)).join(' before, ')} after.
+
+What a program pays before its code is warm: each contestant in ${rounds} fresh processes, which take turns; the median of them. A process does
+10,000 operations as warm-up, then 100,000 that are measured; effection a tenth of both where one takes it tens of microseconds. Figures are CPU time of all threads for one operation, so
+compilation and garbage collection are part of them. The last column is the CPU time of the process from its start to its end, loading
+of the library included.
+
+${tables.join('\n\n')}`
+}
+
+const today = () => new Date().toISOString().slice(0, 10)
+const machine = () =>
+  `${cpus()[0]?.model.trim()}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB of memory`
+
 function page(nodes, rounds, load) {
-  const machine = `${cpus()[0]?.model.trim()}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB of memory`
   return `# Figures
 
-Written by \`npm run bench -- --write\` on ${new Date().toISOString().slice(0, 10)}.
+Written by \`npm run bench -- --write\` on ${today()}.
 
 | | |
 |---|---|
-| machine | ${machine} |
+| machine | ${machine()} |
 | load average | ${load.map((number) => number.toFixed(1)).join(' before, ')} after |
 | Node | ${nodes.map(({ version }) => version.slice(1)).join(' and ')} |
 | rivals | ${[...new Set(CONTESTANTS.filter(isLibrary).map(packageOf))]
@@ -44,6 +82,10 @@ contestants take turns, in one process for each row. \`ours/async\` is what we c
 \`effect/ours\` and \`effection/ours\` say how many times faster we are: more is better. \`met?\` says whether the aim is
 met, and if not, against whom. Libraries made for one question stand in the last column: their figure, and in brackets how many
 times faster we are. What exactly each contestant does is in \`bench/rows/\`, one file for each question.
+
+A trampoline is the least that runs generators in turn (\`bench/trampoline.js\`): the floor for any library with \`yield*\`. Switches are
+measured beside it, and no longer beside \`await\`: their aim was 1.5 times \`await\`, and 1.3 times with 10,000 fibers. From Node 20 to Node 26 \`await\` has become
+cheaper by more than generators have, so a figure beside \`await\` says as much about Node as about us.
 ${nodes.map(tableOf).join('')}
 ${notes(nodes[0].results)}
 ## What is missed
@@ -125,7 +167,7 @@ function shortTable(nodes) {
     const figures = (who) => both((result) => figureOf(result, who))
     const ratios = (who) => both((result) => ratioOf(result, who))
     const others = othersOf(nodes[0].results[i])
-      .map((who) => `${who} ${ratios(who) || figures(who)}`)
+      .map((who) => (isFloor(who) ? `${who} (ours ${ratios(who)})` : `${who} ${ratios(who) || figures(who)}`))
       .join(', ')
     return [
       asRow([

@@ -24,6 +24,25 @@ const PROGRAMS = {
       virtual(() => sleep(3_600_000)).then(() => console.log('an hour later'))`,
     stdout: 'an hour later\n',
   },
+  op: {
+    source: `import { main } from 'polyphony'
+      import { BaseOp, settle } from 'polyphony/op'
+      class Double extends BaseOp {
+        constructor(n) {
+          super()
+          this.n = n
+        }
+        enter(fiber) {
+          settle(fiber, this, 2 * this.n)
+        }
+        abort() {}
+        describe() {
+          return 'double()'
+        }
+      }
+      main(function* () { console.log(yield* new Double(21)) })`,
+    stdout: '42\n',
+  },
   io: {
     source: `import { run } from 'polyphony'
       import { readFile } from 'polyphony/io'

@@ -25,6 +25,8 @@ const JOBS = [
   ['random programs', 'node build/test/random/main.js --seed 1'],
   ['seeds', 'node scripts/seeds.js 5'],
   ['bench runs', 'node bench/run.js --smoke'],
+  ['short runs of the bench run', 'node bench/run.js --short --smoke --only ours,async'],
+  ['bench of two builds runs', 'node bench/compare.js dist dist spin --smoke'],
   ['bench of proco runs', 'node bench/proco/main.js --quick'],
   ['coverage', 'node scripts/coverage.js'],
   ['reference', 'node scripts/reference.js --check'],

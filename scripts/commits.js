@@ -7,14 +7,15 @@ import { pathToFileURL } from 'node:url'
 
 /** The files that run for each step, wait, message or timer. */
 export const HOT_PATH = [
-  'src/core/gate.ts',
+  'src/core/list.ts',
   'src/core/mailbox.ts',
   'src/core/op.ts',
   'src/core/ring.ts',
-  'src/core/runqueue.ts',
+  'src/core/current.ts',
   'src/core/runtime.ts',
   'src/core/step.ts',
   'src/core/suspend.ts',
+  'src/core/switchpoint.ts',
   'src/core/timers.ts',
   'src/time/sleep.ts',
 ]

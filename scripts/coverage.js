@@ -6,7 +6,7 @@ import { needBuilt, readArgs } from './args.js'
 import { isLong, runSuite, testFiles } from './suite.js'
 
 /** Percent. They go up when the figures have, and never down. */
-const FLOOR = { lines: 99, branches: 98, functions: 97 }
+const FLOOR = { lines: 99, branches: 98, functions: 98 }
 
 readArgs('npm run coverage, with no arguments')
 needBuilt('build/test')

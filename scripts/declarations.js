@@ -12,7 +12,7 @@ export function entriesOf(packageFile = 'package.json') {
     .map(([path, entry]) => ({ name: `${name}${path.slice(1)}`, file: entry.types }))
 }
 
-/** Public name -> its statements (several for overloads), of one .d.ts file and all that it re-exports. */
+/** Public name -> its statements (several for overloads; `isType` if only the type is exported), of one .d.ts file and all that it re-exports. */
 export function exportsOf(file) {
   const found = new Map()
   for (const statement of statementsOf(file)) {
@@ -21,8 +21,10 @@ export function exportsOf(file) {
       const from = exportsOf(beside(file, reexport[3]))
       if (reexport[1] === '*') for (const [name, statements] of from) found.set(name, statements)
       else {
-        for (const [, inner, outer] of reexport[2].matchAll(/(?:type )?(\w+)(?: as (\w+))?,?/g)) {
-          found.set(outer ?? inner, from.get(inner) ?? [{ code: `??? ${inner}`, comment: '', members: [] }])
+        for (const [, type, inner, outer] of reexport[2].matchAll(/(type )?(\w+)(?: as (\w+))?,?/g)) {
+          const statements = from.get(inner) ?? [{ code: `??? ${inner}`, comment: '', members: [] }]
+          const isType = type !== undefined || /^export type/.test(statement.code)
+          found.set(outer ?? inner, isType ? statements.map((each) => ({ ...each, isType })) : statements)
         }
       }
       continue

@@ -23,6 +23,63 @@ const answer: number = await run(function* () {
 const forever: Op<string> = moveOnAfter(3_600_000, () => sleep(), 'an hour later')
 console.log(answer, await virtual(() => forever))
 `
+/** An op of a user: the declarations must suffice to write one. */
+const OP = `
+import { type Fiber, type Op, run, spin } from 'polyphony'
+import { type Attempt, BaseOp, OutsideOp, settle, Waiters } from 'polyphony/op'
+
+class Turnstile {
+  readonly line = new Waiters()
+  private readonly passing = new Pass(this).droppable()
+  pass(): Op<string> {
+    return this.passing.handOut()
+  }
+}
+class Pass extends BaseOp<string> {
+  constructor(private readonly turnstile: Turnstile) {
+    super()
+  }
+  enter(fiber: Fiber): void {
+    this.turnstile.line.join(fiber, undefined)
+  }
+  abort(fiber: Fiber): void {
+    this.turnstile.line.leave(fiber)
+  }
+  describe(): string {
+    return 'turnstile.pass()'
+  }
+}
+class Tick extends OutsideOp<number> {
+  protected start(attempt: Attempt<number>): void {
+    queueMicrotask(() => attempt.settle(attempt.fiber.runtime.now() >= 0 ? 1 : 0))
+  }
+  protected cancel(): void {}
+  describe(): string {
+    return 'a tick'
+  }
+}
+class Ready<T> extends BaseOp<T> {
+  constructor(private readonly value: T) {
+    super()
+  }
+  enter(fiber: Fiber): void {
+    settle(fiber, this, this.value)
+  }
+  abort(): void {}
+  describe(): string {
+    return 'a value'
+  }
+}
+const passed: string = await run(function* () {
+  const turnstile = new Turnstile()
+  const guest = spin('guest', () => turnstile.pass())
+  const n: number = yield* new Tick()
+  const what: string = \`\${guest} \${n}\`
+  turnstile.line.handOver(yield* new Ready('welcome'))
+  return \`\${what}: \${yield* guest}\`
+})
+console.log(passed)
+`
 /** npm warns a user who installs a package with one of these, even if it has nothing to do. */
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepare']
 
@@ -37,6 +94,7 @@ const entries = Object.keys(exports)
 /** The programs of the project, and what each prints. */
 const PROGRAMS = {
   main: { source: MAIN, output: '42 an hour later\n' },
+  op: { source: OP, output: 'run > guest (waiting for turnstile.pass()) 1: welcome\n' },
   entries: {
     source: entries
       .map((entry, i) => `import * as e${i} from '${entry}'\nconsole.log('${entry}', typeof e${i})\n`)
@@ -45,10 +103,10 @@ const PROGRAMS = {
   },
 }
 
-/** How users find modules. Two projects have Node's types; `browser` has those of the browser, which suffice for `main`. */
+/** How users find modules. Two projects have Node's types; `browser` has those of the browser, which suffice for `main` and `op`. */
 const PROJECTS = {
   node16: {
-    programs: ['main', 'entries'],
+    programs: ['main', 'op', 'entries'],
     options: {
       module: 'node16',
       moduleResolution: 'node16',
@@ -57,7 +115,7 @@ const PROJECTS = {
     },
   },
   bundler: {
-    programs: ['main', 'entries'],
+    programs: ['main', 'op', 'entries'],
     options: {
       module: 'esnext',
       moduleResolution: 'bundler',
@@ -66,7 +124,7 @@ const PROJECTS = {
     },
   },
   browser: {
-    programs: ['main'],
+    programs: ['main', 'op'],
     options: {
       module: 'esnext',
       moduleResolution: 'bundler',

@@ -89,6 +89,16 @@ const GROUPS = {
     ],
     Errors: ['errorFiber', 'suppressedErrors', 'ErrorLike', 'PolyphonyError'],
   },
+  'polyphony/op': {
+    Ops: ['BaseOp', 'op', 'IdleOp', 'OutsideOp', 'Attempt'],
+    'Their answers': ['settle', 'fail', 'LATER'],
+    'Fibers in line': ['Waiters', 'Waiter', 'Ring'],
+    'Holding something': ['Holding', 'Holdable'],
+    'Running bodies': ['runBody', 'runReturned', 'attempt', 'Returned', 'Result'],
+    'Fibers and their ends': ['runningFiber', 'spinRoot', 'addCleanup', 'onEnd', 'EndMoment', 'onAbort'],
+    'The world': ['Runtime', 'TimerNode'],
+    Arguments: ['check', 'Check', 'show'],
+  },
   'polyphony/io': {
     'Standard input and output': ['stdin', 'gets', 'stdout', 'stderr'],
     Streams: [
@@ -195,6 +205,8 @@ const GROUPS = {
     'What is left behind': ['leaks', 'Leaks', 'LeakError'],
   },
 }
+/** Entries whose names are common words, such as `check` and `fail`: other pages do not link to them. */
+const COMMON_WORDS = new Set(['polyphony/op'])
 const KINDS = { function: 'Functions', class: 'Classes', error: 'Errors', type: 'Types' }
 
 /** Long classes are divided: the title comes before the member. */
@@ -273,7 +285,7 @@ function aboutOf(file) {
 function readItem(name, statements) {
   const [first] = statements
   const comment = statements.map((each) => each.comment).find((text) => text !== '') ?? ''
-  const kind = kindOf(first.code)
+  const kind = first.isType ? 'type' : kindOf(first.code)
   return {
     name,
     kind,
@@ -335,8 +347,10 @@ function membersOf({ code, members, file }) {
   const base = /^export [^{]* class \w+(?:<[^{]*?>)? extends (\w+)/.exec(code.split('\n')[0])?.[1]
   const hidden = base === undefined || everywhere.has(base) ? undefined : findDeclaration(base, file)
   const isError = kindOf(code) === 'error'
+  const isForSubclasses = /^export (?:declare )?abstract class /.test(code)
   const own = members.filter((member) => {
-    if (/^(set |private |protected |[<(]|readonly \[(?!Symbol))/.test(member.code)) return false // calls, and the brand
+    if (/^(set |private |[<(]|readonly \[(?!Symbol))/.test(member.code)) return false // calls, and the brand
+    if (/^protected /.test(member.code)) return isForSubclasses && member.comment !== ''
     if (/^constructor/.test(member.code)) return member.comment !== ''
     return !(isError && /^(readonly code = |get name)/.test(member.code))
   })
@@ -345,7 +359,7 @@ function membersOf({ code, members, file }) {
     (member) => member.comment !== '' && !/^(set |constructor)/.test(member.code),
   )
   return [...below, ...own].map((member) => ({
-    name: /^(?:static |readonly |get )*(\[[\w.]+\]|\w+)/.exec(member.code)?.[1] ?? '',
+    name: /^(?:static |readonly |protected |abstract |get )*(\[[\w.]+\]|\w+)/.exec(member.code)?.[1] ?? '',
     signature: readable(member.code.replace(/^(static )?get (.*)\(\): /, '$1$2: ')),
     ...readComment(member.comment),
   }))
@@ -383,9 +397,17 @@ function readComment(comment) {
       examples.push({ code, output })
       return ''
     })
-    .replaceAll(/\s*\n\s*/g, ' ')
+    .replaceAll(/\s*\n\s*/g, (gap, at, text) =>
+      gapBetween(text[at - 1] === '|', text[at + gap.length] === '|'),
+    )
     .trim()
   return { prose, examples }
+}
+
+/** Lines of prose are joined; the rows of a table stay lines, with an empty line before and after the table. */
+function gapBetween(isRowBefore, isRowAfter) {
+  if (isRowBefore && isRowAfter) return '\n'
+  return isRowBefore || isRowAfter ? '\n\n' : ' '
 }
 
 /** Rule -> the heading in semantics.md that it stands under. */
@@ -502,7 +524,9 @@ function linked(prose, titles, own) {
     .replaceAll(/`(\w+)`/g, (code, name) => {
       if (name === own) return code
       if (titles.has(name)) return `[${code}](#${slug(titles.get(name))})`
-      const other = entries.find(({ items }) => items.some((item) => item.name === name))
+      const other = entries.find(
+        (entry) => !COMMON_WORDS.has(entry.name) && entry.items.some((item) => item.name === name),
+      )
       return other === undefined ? code : `[${code}](${other.page}#${slug(name)})`
     })
     .replaceAll(/\bS\d+b?\b/g, (rule) =>

@@ -1,7 +1,7 @@
 // polyphony: structured concurrency for Node.js. This file is the list of public names, and the map of the house:
 //
 //   core/     fibers, the run queue, switchpoints, the stop ladder, the tree, blocks. Knows no I/O and no Node module.
-//             Read op (what a wait is), step (running a fiber), gate and stop (signals), tree (ends), in this order.
+//             Read op (what a wait is), step (running a fiber), switchpoint (signals), tree (ends), in this order.
 //   view/     the live tree as data and as text
 //   time/     sleep, after, every, throttled loops
 //   sync/     what fibers share: messages, queues, locks, conditions, events, pools
@@ -37,6 +37,7 @@ export {
   cancelAfter,
   createLocal,
   DeadlockError,
+  type Ending,
   type ErrorLike,
   ensure,
   errorFiber,
@@ -46,6 +47,7 @@ export {
   isStop,
   type Local,
   Mailbox,
+  type Meter,
   moveOnAfter,
   NonErrorThrown,
   NotInFiber,
@@ -74,6 +76,7 @@ export {
   suspend,
   type TapEvent,
   type TapListener,
+  type TapOptions,
   type Timeout,
   tap,
   transfer,
@@ -104,6 +107,7 @@ export {
   fiberTree,
   type MainOptions,
   main,
+  meter,
   printTree,
   type Running,
   run,

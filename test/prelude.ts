@@ -26,7 +26,7 @@ export function test(name: string, options: Options, body: Body): void
 export function test(name: string, options: Options | Body, body: Body = options as Body): void {
   const isFiber = Object.getPrototypeOf(body) === GeneratorFunction
   const whole = async (context: TestContext) => {
-    if (isFiber) return void (await virtual(body as () => Routine<unknown>))
+    if (isFiber) return void (await virtual(body as () => Routine<unknown>, { onReport() {} })) // see `reports`
     const result = await (body as (context: TestContext) => unknown)(context)
     assert.ok(!isOp(result), 'the body gave an op, which does not run by itself: write function*')
   }
@@ -66,6 +66,13 @@ export function* neverLetsGo(onYield?: unknown, times = Infinity): Routine<void>
       break hold
     }
   }
+}
+
+/** How many listeners wait for the end of a fiber: awaiters, callers, locks and whatever else it is to tell. */
+export function endListeners(fiber: Fiber<any, any>): number {
+  let count = 0
+  for (let node = (fiber as any).lastListener; node !== null; node = node.before) count++
+  return count
 }
 
 /** The runtime of the fiber that runs. */

@@ -33,7 +33,7 @@ for (const model of models) {
   charts.push(chart)
   console.log(`${chart.title}\n\n${[...chart.about, '', chart.bars, '', chart.analysis].join('\n')}\n`)
 }
-if (options.write) writeSection(section())
+if (options.write) writeSection('proco', section())
 
 /** On a terminal one line that changes; else only where a chart begins. */
 function progress({ title }, done, all, name) {

@@ -1,9 +1,16 @@
-// Does a wait cost more at the bottom of many calls? A loop of waits, 10 and 50 generators deep.
+// Does a wait cost more at the bottom of many calls? A loop of waits, 3, 10 and 50 generators deep, beside the least that runs
+// generators (../trampoline.js): with `yield*` each level costs what it costs there.
 import { run, snooze } from '../../dist/index.js'
+import { pass, trampoline } from '../trampoline.js'
 
 function* descend(depth, n) {
   if (depth > 0) yield* descend(depth - 1, n)
   else for (let i = 0; i < n; i++) yield* snooze()
+}
+
+function* passDown(depth, n) {
+  if (depth > 0) yield* passDown(depth - 1, n)
+  else for (let i = 0; i < n; i++) yield* pass
 }
 
 async function asyncDescend(depth, n) {
@@ -14,8 +21,11 @@ async function asyncDescend(depth, n) {
 const deep = (depth) => ({
   name: `wait ${depth} calls deep`,
   detail: depth !== 10,
+  ...(depth === 10 && { short: true }),
+  aim: depth < 50 ? { trampoline: 1.1 } : {},
   ours: (n) => run(() => descend(depth, n)),
   async: (n) => asyncDescend(depth, n),
+  trampoline: async (n) => trampoline([passDown(depth, n)]),
 
   // effect: effect functions in effect functions, Effect.yieldNow at the bottom.
   effect: ({ Effect }) => {
@@ -36,4 +46,4 @@ const deep = (depth) => ({
   },
 })
 
-export const rows = [deep(10), deep(50)]
+export const rows = [deep(3), deep(10), deep(50)]

@@ -51,6 +51,7 @@ function* ask(n) {
 export const rows = [
   {
     name: 'message between two fibers',
+    short: true,
     aim: { async: 1, effect: 20 },
     multiple: 2,
     ours: (n) => run(() => ask(n)),

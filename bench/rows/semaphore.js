@@ -104,6 +104,7 @@ export const rows = [
   },
   {
     name: 'semaphore: 10 permits, 100 fibers',
+    short: true,
     multiple: CROWD,
     ours: (n) => {
       const semaphore = new Semaphore(LIMIT)

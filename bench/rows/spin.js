@@ -1,5 +1,6 @@
-// What does it cost to start a fiber that does nothing, and wait for its end? Beside awaiting an async function.
-import { run, spin } from '../../dist/index.js'
+// What does it cost to start a fiber that does nothing, and wait for its end? Beside awaiting an async function. One after the
+// other, and 100,000 at once.
+import { Fiber, run, spin } from '../../dist/index.js'
 
 function* nothing() {}
 async function empty() {}
@@ -22,6 +23,17 @@ async function awaitClosures(n) {
   for (let i = 0; i < n; i++) await (async () => i)()
 }
 
+function* spinMany(n) {
+  const fibers = []
+  for (let i = 0; i < n; i++) fibers.push(spin(nothing))
+  yield* Fiber.await(...fibers)
+}
+async function awaitMany(n) {
+  const promises = []
+  for (let i = 0; i < n; i++) promises.push(empty())
+  await Promise.all(promises)
+}
+
 /** effect: Effect.forkChild of an effect that is ready, then Fiber.join. */
 const forkAndJoin =
   (options) =>
@@ -35,6 +47,7 @@ const forkAndJoin =
 export const rows = [
   {
     name: 'spin and await, shared function',
+    short: { effection: 10 },
     aim: { async: 6, effect: 7, effection: 100 },
     ours: (n) => run(() => spinShared(n)),
     async: awaitShared,
@@ -83,6 +96,38 @@ export const rows = [
         }
       }
       return (n) => run(() => loop(n))
+    },
+  },
+  {
+    name: '100,000 fibers at once, shared function',
+    note: 'effection with 2,000 at once.',
+    short: { effection: 10 },
+    aim: { async: 2, effect: 1 },
+    n: { effection: 2000, else: 1e5 },
+    // Apart, so that no contestant collects the garbage of another.
+    apart: true,
+    warmups: 8,
+    processes: 3,
+    rounds: 5,
+    ours: (n) => run(() => spinMany(n)),
+    async: awaitMany,
+    // effect: as above, joined together.
+    effect: ({ Effect, Fiber }) => {
+      const many = Effect.fnUntraced(function* (n) {
+        const fibers = []
+        for (let i = 0; i < n; i++) fibers.push(yield* Effect.forkChild(Effect.void))
+        yield* Fiber.joinAll(fibers)
+      })
+      return (n) => Effect.runPromise(many(n))
+    },
+    effection: ({ run, spawn }) => {
+      function* empty() {}
+      function* many(n) {
+        const tasks = []
+        for (let i = 0; i < n; i++) tasks.push(yield* spawn(empty))
+        for (const task of tasks) yield* task
+      }
+      return (n) => run(() => many(n))
     },
   },
 ]

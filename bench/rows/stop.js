@@ -77,6 +77,7 @@ const common = {
 export const rows = [
   {
     name: 'stop a tree of 100,000 waiting fibers',
+    short: { effection: 10 },
     aim: { effect: 1, effection: 10 },
     ...common,
     ours,

@@ -95,6 +95,7 @@ const commonLater = { async: asyncLaterLoop, effection: effectionLater }
 export const rows = [
   {
     name: 'moveOnAfter around a ready op',
+    short: { effection: 10 },
     ...common,
     ours: (n) => run(() => moveOnLoop(n)),
     effect: effectLoop('timeoutOption', ready),

@@ -7,14 +7,18 @@ const EXPLAINED = [
     why: 'Belt and braces: another place has seen to it before, or does so a moment later.',
     keys: [
       /^\S+ force never region\._phase >= FORCED$/,
-      /^\S+ link without fiber\.newer = null;$/,
-      /^\S+ bodyEnded without fiber\.abandonInside\(\);( #2)?$/, // the region of its cleanups, and its blocks, have done it
-      /^\S+ foldError never cleaning != null$/, // their children hang on scopes, which keep the errors
-      /^\S+ foldError without cleaning\.errors\.push\(error\);$/,
       /^\S+ die without forgetRestart\(fiber\);( #2)?$/,
-      /World\.jump without runtime\.weakTimers/, // the next turn fires them
-      /ManyOp\.leave never watch\.watcher === null/,
-      /Watch\.ended without this\.watcher = null;/,
+      /Watch\.end without this\.watcher = null;/, // to leave a list twice does nothing
+      /CleanupList\.moveTo without this\.remove\(cleanup\);/, // the list that they were in is used no more
+      /Scope\.begin without this\.cleanups = null;/,
+      /restoreBudget without fiber\.budget = 0;/, // what was pending has set it to 0 already
+      /armDeadline never region\._phase === FORCED \|\| region\.stopSignal === null/,
+      /Ladder\.fire never is(Left|Forced)/, // the next step of the fiber disarms it
+      /Ladder\.disarm without this\.leaveAt = Infinity;/,
+      /^\S+ append without node\.after = null;$/, // a node that leaves a list keeps no link
+      /Limit\.passedBy never isStop/, // what fires then finds that it has nothing to say
+      /Mutex\.withdraw never this\.line\.size === 0/,
+      /releaseTies without rare\.stopListening = null;/, // to end the listening twice does nothing
       /carries never typeof thrown !== 'object' \|\| thrown === null/,
       /suppress never \(typeof first !== 'object' && typeof first !== 'function'\) \|\| first === null/,
       /ChildrenGone\.enter never this\.scope\.newest === null/,
@@ -25,10 +29,10 @@ const EXPLAINED = [
       /attempt without contest\.began\(item\);/,
       /ForEach\.tell without member\.isTold = true;/,
       /Throttler\.serveRuntime without this\.late = 0;/,
-      /Lease\.enter without this\.comer = null; #2/,
       /Wait\.enter without this\.isSingle = false;/,
       /Mutex\.watch never this\.watched !== null/,
       /(Connect|Listen)\.(discard|late) without/,
+      /Connect\.over without this\.waiting = null;/, // an attempt that is over takes no answer
       /acceptLoop\.handle never !socket\.isLostBy\(error\)/,
       /Server\.connected without accepted\.destroy\(\);/,
       /Server\.destroy never !this\.isOpen/,
@@ -36,16 +40,13 @@ const EXPLAINED = [
       /SocketChannel\.pause without this\.socket\.pause\(\);/,
       /SocketChannel\.destroy (without this\.drop\(\);|never this\.socket\.closed)/,
       /Connect\.constructor (without socket\.off\(|other this\.tls === undefined)/, // a listener that answers no op
-      /Listen\.over without this\.fiber = null;/,
-      /Connect\.constructor never fiber === null/,
-      /Connect\.fire never fiber === null/,
-      /Listen\.enter never this\.node !== node/,
-      /Listen\.enter without node\.close\(\);$/,
-      /Listen\.abort without this\.node\?\.close\(\);/,
+      /Connect\.constructor never waiting === null/,
+      /Listen\.start never this\.node !== node/,
+      /Listen\.start without node\.close\(\);$/,
+      /Listen\.cancel without this\.node\?\.close\(\);/,
       /Handshakes\.begin never socket\.destroyed/,
       /Handshakes\.secured without secure\.destroy\(\);/,
       /Handshakes\.close without this\.admit = null;/,
-      /askOnFiber without cold\.isolated = true;/,
       /Worker\.drop without this\.batch = null;$/,
       /^\S+ work without worker\.batch = null; #2$/,
       /^\S+ endAfter without front\.end\(\);$/,
@@ -56,9 +57,7 @@ const EXPLAINED = [
       /Future\.accepted without extras\.submitter = null;$/,
       /SubmitAsync\.handIn without future\.extras\.submitter = null;$/,
       /Submit(Async)?\.(abort|accepted|settled) without this\.owner = null;$/,
-      / Change\.(abort|fire) without this\.fiber = null;$/,
-      / Supervision\.until without this\.waiting = null;$/,
-      /^\S+ Engine\.constructor without answer = fail;/, // the next look throws the same
+      / Wait\.abort without this\.fiber = null;$/,
       /Engine\.feed never error/,
       /FileCall\.(discard without|enter without this\.left = false)/, // an opening in vain closes its file itself
       /Opening\.hurry without this\.isVain = true;/,
@@ -81,29 +80,26 @@ const EXPLAINED = [
   {
     why: 'Memory only: it lets go of something early, or uses memory again; nothing reads it before it is set anew.',
     keys: [
-      /^\S+ (unobserve|tellObservers) without observer\.before = null;$/,
-      /Cold\.release without this\.(monitoring|unlisten) = null;/,
-      /ManyOp\.leave without watch\.watcher = null;/,
+      /Reaction\.tell never spares\.length < MAX_SPARES/,
+      /releaseTies without rare\.monitoring = null;/,
+      /Runtime\.arrive without DONE\.value = undefined;/,
+      /Runtime\.(turn never this\.stride === RENEWAL|renew without changeCurrent)/, // young objects are only faster
+      /reincarnate without fiber\.value = undefined;/,
       /forget without fiber\.value = undefined;/,
       /Block\.leave without this\.(inner|outer) = null;/,
       /Block\.abandon without this\.inner = null;/,
-      /Block\.open without this\.stopSignal = null;/,
-      /startCleanups without fiber\.value = undefined;/,
+      /CleanupList\.start without fiber\.value = undefined;/,
       /Attempt\.end without this\.cleanup = undefined;/,
       /Events\.stopListening without this\.unsubscribe = null;/,
-      /Until\.end without this\.reaction = null;/,
-      /Reaction\.tell without this\.first = this\.others = this\.left = null;/,
+      /Reaction\.tell without this\.promise = this\.first = /,
       /ForEach\.judge without this\.members\.delete\(member\);/,
       /Event\.reset without this\.value = undefined;/,
-      /Hold\.(leave|abandon) without this\.(inner|outer) = null;/,
-      /Lease\.letGo without this\.slot = undefined;/,
-      /Stock\.buried without slot\.resource = undefined;/,
+      /PoolAcquire\.left without this\.held = undefined;/,
+      /PoolState\.afterDestroy without slot\.resource = undefined;/,
       /Mutex\.passOn without this\.depth = 0;/,
-      /Member\.ended without this\.watcher = null;/,
       /adopt without inside\._handle = null;/,
       /Connect\.over without this\.socket = null;/,
       /Listen\.over without this\.node = null;/,
-      /askOnFiber without cold\.atEnd = /,
       /UdpSocket\.destroy without this\.closing\.clear\(\);/,
       /Callers\.returned without this\.free\.push\(place\);$/,
       /Eventual\.tell without this\.line = null;$/,
@@ -111,16 +107,18 @@ const EXPLAINED = [
       /Future\.settle without this\.extras = null;$/,
       /Lane\.clear without this\.probe = null;$/,
       /Limits\.end without this\.unlisten = null;$/,
-      / Supervision\.constructor without this\.uninstall\(\);$/, // an abandoned host is dead, and watches nothing
-      / Trap\.handle without atEnd\(fiber, \(\) => this\.handlers\.delete\(fiber\)\);$/, // to stop a dead fiber does nothing,
-      / Intensity\.count never restarts === Infinity$/,
+      / Trap\.handle without onEnd\(fiber, \(\) => this\.handlers\.delete\(fiber\)\);$/, // to stop a dead fiber does nothing,
+      / Supervisor\.countRestart never restarts === Infinity$/,
+      / Supervisor\.drop never this\.children === undefined$/, // test/programs/memory looks at that
+      / Supervision\.abandon without super\.abandon\(errors\);$/, // the block has no limit, and is never entered again
       /^\S+ (lend|giveBack|loseLent) (never (lent !== undefined|count === MOST)|without (count|free))/,
       /Borrow\.receive (never isOwned|without this\.lent = lend)/,
       /Borrow\.(feed without this\.cutBefore|giveBack (never|without this\.chunk|without giveBack|without loseLent)|lose )/,
-      /^\S+ readLoop without next\.(giveBack|lose)\(\);/,
       /Intake\.clear without this\.(isShared = false|wides\?\.close\(\))/,
       /Intake\.done without this\.wides\?\.close\(\)/,
       /WideFinder\.close without this\.chunk = this\.words = null;/,
+      /^\S+ looping without next\.(giveBack|lose)\(\);/,
+      /^\S+ askOnFiber without onEnd\(/, // to stop a dead fiber does nothing
       /Inflow\.recycle without this\.intake\.recycle/,
       /^\S+ recycle never kept/,
       /FileChannel\.constructor (never !isTaken|without (this\.buffer = NO_BYTES|isTaken = ))/,
@@ -131,28 +129,41 @@ const EXPLAINED = [
   {
     why: 'A shortcut: the longer way comes to the same, more slowly.',
     keys: [
+      / Supervisor\.bringForward never group\.length === 1$/,
       / replace without isDraft = false;/, // the draft is looked for in vain
       / checkBody never typeof body === 'function' && isGeneratorFunction\(body\)/,
       / flushSoon never dirty\.push\(channel\) > 1/,
       /FileChannel\.readOn without this\.readAhead = 2/,
       /Inflow\.(readyLine other|received never first !== null)/,
-      /^\S+ Deadline\.stopWaiting never this\.leaveAt === Infinity$/,
-      /deliver never op === RECEIVE && cold === null/,
-      /suppress never Array\.isArray\(before\) && !Object\.isFrozen\(before\)/,
-      /Block\.open never !this\.native$/,
-      /Block\.advance never this\.native$/,
-      /start never isPlainGenerator\(returned, body\)/,
-      /Runtime\.turn never fiber\.cold === null/,
-      /tap without tapped = listeners\.size > 0;/,
+      /^\S+ Ladder\.stopWaiting never this\.leaveAt === Infinity$/,
+      /deliver never op === RECEIVE && rare === null/,
+      /suppress never list === before && !Object\.isFrozen\(before\)/,
+      /Block\.advance never this\.isNative$/,
+      /Block\.drive never result === SUSPENDED && this\._phase !== FORCED$/,
+      /BaseOp\.handOut never !debugging$/,
+      /Ring\.remove never index < size \/ 2$/,
+      /Runtime\.tellTimers without this\.toldChanges = /,
+      /refuseCircle never next\?\._state !== WAITING \|\| next\.op\?\.waitsOn == null$/,
+      /Until\.longWay never this\.reaction !== null$/,
+      /PoolLifecycle\.prepare never pool\.acquireTimeout === Infinity$/,
+      /^\S+ looping never result instanceof BaseOp$/,
+      /^\S+ checkChunks never typeof chunks === 'string'/,
+      /Run\.return never this\.isNative$/,
+      /LateOp\.drop never this\.discard === undefined/,
+      /Runtime\.arrive never fiber\.rare === null/,
+      /Scope\.endChildren (never this\.stage === ENDING|without this\.childrenEndAt = deadline;)/,
+      /^\S+ tell never fiber\.lastListener === null$/,
+      /^\S+ settleRest without yield\* SNOOZE;$/,
+      /Until\.next never fiber !== null && fiber\.op === this/,
+      /Reaction\.(join never this\.first === null|tell never (first !== null && others === null|isPlain))/,
+      /Until\.next without fiber\.budget--;/, // it waits, and so lets others run anyway
+      /Runtime\.turn never fiber\.rare === null/,
       /live without backend\.onTimer = /,
       /live never backend\.onTimer !== null/,
       /Contest\.work never this\.missing === 0/,
       /ForEach\.put never value === undefined/,
       /Team\.discardLater never this\.discard === undefined/,
-      /Hold\.start never isPlainGenerator\(returned, body\)/,
-      /Hold\.run without this\.native = native;/,
-      /Hold\.advance never this\.native/,
-      /approves never typeof answer !== 'object' \|\| answer === null/,
+      /passesCheck never typeof answer !== 'object' \|\| answer === null/,
       /Batch\.settleAll never open === 0$/,
       /^\S+ isError never typeof result/,
       /Eventual\.wait never this\.waiter === null && this\.line === null$/,
@@ -170,7 +181,6 @@ const EXPLAINED = [
       /Intake\.bytes never first\.length === count/,
       /Intake\.wideLine without this\.findWide\(end\);/,
       /WideFinder\.open without this\.chunk = chunk;/,
-      /^\S+ readLoop never result instanceof BaseOp/,
       /FileChannel\.(constructor|seek) .*(fullReads|count === buffer\.length|this\.readAhead = 2)/,
       /SendingChannel\.write without this\.isDirty = true;/,
       /SendingChannel\.writeLarge (never this\.waiting === 0|without socket\.cork)/,
@@ -183,7 +193,7 @@ const EXPLAINED = [
   {
     why: 'Cannot happen: only a fiber whose slot has no check is ready, workers end together, an ended source hires no worker.',
     keys: [
-      /Upkeep\.isGood never check === undefined/,
+      /PoolLifecycle\.isGood never check === undefined/,
       /Turn\.abort without this\.line\.leave\(fiber\);/,
       /ForEach\.end without this\.free--;/,
       /Event\.putBack never this\.signaled/,
@@ -195,6 +205,8 @@ const EXPLAINED = [
       /adopt never onread === undefined/,
       /adopt without adoption\.works = false;/,
       /adopt never socket\._handle !== handle/,
+      / isInContext never FRAME_KEY !== undefined$/, // Node 24
+      / hasStores (never frame !== undefined|without isFound \|\|= )/,
       /Listen\.target other reusePort === undefined/,
     ],
   },
@@ -221,7 +233,7 @@ const EXPLAINED = [
   },
   {
     why: 'The system would have to refuse what it does not refuse here.',
-    keys: [/Listen\.enter without node\.close\(\); #2/, /Bind\.start without refused\(error\); #2/],
+    keys: [/Listen\.start without node\.close\(\); #2/, /Bind\.start without refused\(error\); #2/],
   },
   {
     why: 'Executors: how many items an async handler gets when a turn is cut short depends on the speed of the machine.',
@@ -235,14 +247,6 @@ const EXPLAINED = [
     ],
   },
   {
-    why: 'It gives every op the same shape; undefined would be as good.',
-    keys: [/op\.js {2}without BaseOp\.prototype\.idle = false;/],
-  },
-  {
-    why: 'Cleanups set their deadline as they begin, so it makes no difference that their first op looks for one.',
-    keys: [/startCleanups without fiber\.budget = 0;/],
-  },
-  {
     why: 'One round of mixing is enough to shuffle fibers; which order belongs to which seed is no promise.',
     keys: [/random without mixed = Math\.imul/],
   },
@@ -251,20 +255,12 @@ const EXPLAINED = [
     keys: [/(Accept|Recv)\.late without super\.late\(/],
   },
   {
-    why: 'One op for all waits saves memory; an op for each wait is a debug aid.',
-    keys: [/UdpSocket\.(recv|receiving) other debugging/],
-  },
-  {
     why: 'Node cannot read it back, and it changes nothing on the loopback.',
     keys: [/adjust never (ttl|multicast\.ttl|multicast\.loopback) !== undefined/],
   },
   {
     why: 'The streams of a process are closed with its owner; until then a held pipe only delays the end of the program.',
     keys: [/Process\.stream without node\.unref\(\);/],
-  },
-  {
-    why: 'Executors: a worker whose stop was swallowed has traces of it, so it ends before its next wait for work.',
-    keys: [/crew\.js {2}without (Rest|Between)\.prototype\.idle = true;$/],
   },
   {
     why: 'A timer of Node that has fired takes ref, unref and clear without effect.',
@@ -281,12 +277,16 @@ const EXPLAINED = [
     ],
   },
   {
-    why: 'Only a program that drives an op by hand gets there: a fiber has its signals thrown in next().',
-    keys: [/Block\.throw without this\.pausedBy = null;/],
+    why: 'Only where the stack ends: the error is thrown a little later, perhaps with too little stack again.',
+    keys: [/Block\.openThenGiveWay never isOverflow\(error\)/],
   },
   {
-    why: 'Debug mode only: ops remember where they were made.',
-    keys: [/^io\/(items|readloop|server|stream)\.js .*(never|other) debugging/],
+    why: 'Only if the stack ends in one of two calls, and the budget of the fiber is spent too: then a lock stays locked.',
+    keys: [/ Lock\.enter never this\.mutex\.isOpenTo\(fiber\)$/],
+  },
+  {
+    why: 'Only how often the clock is read in a batch, and so how soon within 10 ms it ends, differs.',
+    keys: [/Runtime\.batch without this\.(counted = this\.switches|trust = 1);/],
   },
 ]
 

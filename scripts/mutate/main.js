@@ -3,7 +3,7 @@
 //
 //   npm run mutate                        all of them: half an hour at first; later only what has changed since
 //   npm run mutate S14 S20                those written by hand for these rules
-//   npm run mutate core/gate sync/        those that operators make of these files
+//   npm run mutate core/tree sync/        those that operators make of these files
 //   npm run mutate -- --sample 20         some of both, others each day; --seed N repeats a sample
 //   npm run mutate -- sync/ --tests sync/ --tests explore/   with test files of these rooms only
 //   npm run mutate -- --hand              only those written by hand; CI takes a sample of these, and of the others

@@ -17,7 +17,8 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { instrument } from './operators.js'
 
-const NOT_COPIED = /(^|\/)(\.git|node_modules)(\/|$)|^(bench|tools)(\/|$)/
+/** What is not needed, and what other jobs make and remove meanwhile. */
+const NOT_COPIED = /(^|\/)(\.git|node_modules)(\/|$)|^(bench|tools)(\/|$)|^build\/(compare-|coverage)/
 const groups = new Set()
 const places = []
 

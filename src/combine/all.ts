@@ -1,6 +1,7 @@
-// Waiting for all of a list: `all` wants every value, `allSettled` wants to know how each one ended.
+// all and allSettled: wait for every item of a list. `all` returns the values, `allSettled` the outcomes. What they share
+// with `race` and `any` is in contest.ts.
 
-import { type Op, repeatable } from '../core/index.js'
+import { type Op, op } from '../core/index.js'
 import {
   type Checked,
   Contest,
@@ -32,7 +33,7 @@ class AllSettled extends Contest {
 }
 
 /**
- * Runs ops and bodies at the same time, each in a child, and gives their values in order. The first error stops the
+ * Runs ops and bodies at the same time, each in a child, and returns their values in order. The first error stops the
  * others, waits for them, and is thrown; later ones are in its `suppressed` (S23, S28). A `Fiber` in the list is only
  * awaited.
  *
@@ -47,12 +48,12 @@ class AllSettled extends Contest {
  */
 export function all<const L extends readonly Offered[]>(list: L & Checked<L>): Op<ItemResults<L>> {
   const items = checkList(list, 'all()')
-  return repeatable('all()', () => new All(items, 'all()').run())
+  return op('all()', () => new All(items, 'all()').run())
 }
 
 /**
- * Runs ops and bodies at the same time, each in a child, and tells how each one ended, in order. No member makes it throw.
- * A `Fiber` in the list is only awaited.
+ * Runs ops and bodies at the same time, each in a child, and returns the outcome of each, in order. It does not throw if
+ * they fail. A `Fiber` in the list is only awaited.
  *
  * ```ts
  * const outcomes = yield* allSettled([
@@ -66,5 +67,5 @@ export function all<const L extends readonly Offered[]>(list: L & Checked<L>): O
  */
 export function allSettled<const L extends readonly Offered[]>(list: L & Checked<L>): Op<ItemOutcomes<L>> {
   const items = checkList(list, 'allSettled()')
-  return repeatable('allSettled()', () => new AllSettled(items, 'allSettled()', { isTolerant: true }).run())
+  return op('allSettled()', () => new AllSettled(items, 'allSettled()', { isTolerant: true }).run())
 }

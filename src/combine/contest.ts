@@ -1,9 +1,9 @@
-// What `all`, `allSettled`, `race` and `any` have in common: a list of ops, bodies and fibers, each a member of a team.
+// Contest: what `all`, `allSettled`, `race` and `any` share. It takes a list of ops, bodies and fibers and makes each a
+// member of a team (team.ts). A subclass decides which end settles the result.
 
 import {
   BadArgument,
-  checkBody,
-  checkOptions,
+  check,
   debugging,
   Fiber,
   nameOf,
@@ -22,17 +22,17 @@ import { type Member, Team } from './team.js'
 /** What a combinator takes: an op, a body, or a fiber, which is only awaited. */
 export type Item = Op<any> | (() => unknown)
 
-/** What an item gives. */
+/** The result of an item. */
 export type ItemResult<I> = I extends () => infer R ? Result<R> : I extends Op<infer T> ? T : never
-/** What each item of a list gives, in order. */
+/** The result of each item of a list, in order. */
 export type ItemResults<L extends readonly Offered[]> = { -readonly [K in keyof L]: ItemResult<L[K]> }
-/** How each item of a list ended, in order. */
+/** The outcome of each item of a list, in order. */
 export type ItemOutcomes<L extends readonly Offered[]> = {
   -readonly [K in keyof L]: Outcome<ItemResult<L[K]>>
 }
-/** What people put into a list. Promises are let in here, for `Checked` to refuse them with a reason. */
+/** What the type of a list admits. Promises are included, so that `Checked` can refuse them with a reason. */
 export type Offered = Item | PromiseLike<any>
-/** A list without promises, in which every body returns what a body may return. */
+/** A list without promises, in which every body has a valid return type. */
 export type Checked<L extends readonly Offered[]> = {
   readonly [K in keyof L]: L[K] extends () => infer R
     ? () => Returned<R>
@@ -43,36 +43,30 @@ export type Checked<L extends readonly Offered[]> = {
         : L[K]
 }
 
-/** What `race` and `any` may be told. */
+/** Options of `race` and `any`. */
 export interface RaceOptions<T> {
-  /** Gets rid of a value that nobody receives: that of a loser, or of a winner that came too late (S37). */
+  /** Disposes of a value that no code receives: of a loser, or of a winner that came too late (S37). */
   discard?: (value: T) => void
 }
 
-/** Checks a list at the call. Gives a copy: the list may change before it is run. */
+/** Checks a list at the call. Returns a copy, since the list may change before the op runs. */
 export function checkList(list: readonly unknown[], where: string): readonly Item[] {
   if (!Array.isArray(list))
     throw new BadArgument(`${where} needs an array of ops or bodies, got ${show(list)}`)
   return Array.from(list, (item, index) => checkItem(item, `item ${index} of ${where}`))
 }
 
-/** Checks the list of `race` and `any`, which cannot be empty: who should win? */
+/** Checks the list of `race` and `any`, which must not be empty. */
 export function checkContenders(list: readonly unknown[], where: string): readonly Item[] {
   const items = checkList(list, where)
   if (items.length === 0)
-    throw new BadArgument(`${where} needs at least one op or body: nobody can win an empty list`)
+    throw new BadArgument(`${where} needs at least one op or body: an empty list has no winner`)
   return items
-}
-
-export function checkDiscard<T>(options: RaceOptions<T>, where: string): ((value: T) => void) | undefined {
-  const { discard } = checkOptions(options, ['discard'], where)
-  if (discard === undefined || typeof discard === 'function') return discard
-  throw new BadArgument(`${where} needs a function as discard, got ${show(discard)}`)
 }
 
 function checkItem(item: unknown, what: string): Item {
   if (typeof item === 'function') {
-    checkBody(item, what)
+    check.body(item, what)
     return item as () => unknown
   }
   const isOp =
@@ -82,9 +76,9 @@ function checkItem(item: unknown, what: string): Item {
     !ArrayBuffer.isView(item) &&
     !(item instanceof Map) &&
     !(item instanceof Set)
-  // What fibers and async code can both wait for is an op here.
+  // An object that is both an op and a thenable counts as an op.
   if (!isOp && typeof (item as PromiseLike<unknown> | null)?.then === 'function') {
-    ;(item as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection is nobody's
+    ;(item as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection must not count as unhandled
     throw new BadArgument(`${what} is a promise, which cannot be stopped. Write until(promise)`)
   }
   if (!isOp) {
@@ -92,15 +86,15 @@ function checkItem(item: unknown, what: string): Item {
       `${what} must be an op, a body or a fiber, got ${show(item)}. Wrap a promise in until(promise), a value in () => value`,
     )
   }
-  if (debugging) opEntered(item as unknown as { describe(): string }) // it is ours now
+  if (debugging) opEntered(item as unknown as { describe(): string }) // no "never entered" warning for it
   return item as Op<unknown>
 }
 
 /** A team whose members are the items of a list. */
 export abstract class Contest extends Team {
-  /** Who decided the matter; null if it took all of them. */
+  /** The member that decided the contest; null if all had to end. */
   protected decider: Member | null = null
-  /** Those that have not ended; none once the matter is decided. */
+  /** Number of members whose end is still awaited; 0 once the contest is decided. */
   private missing: number
   private readonly started = new Set<Item>()
 
@@ -113,15 +107,15 @@ export abstract class Contest extends Team {
     this.missing = items.length
   }
 
-  /** Whether the end of this member decides the matter. */
+  /** Whether the end of this member decides the contest. */
   protected abstract decides(member: Member): boolean
-  /** The matter is decided. */
+  /** Returns or throws the result, once the contest is decided. */
   protected abstract result(): unknown
 
   protected *work(): Routine<unknown> {
     for (const item of this.items) (item as Partial<Handed>).handedOver?.()
     for (const [index, item] of this.items.entries()) {
-      if (this.missing === 0) break // fibers that are dead already have decided it
+      if (this.missing === 0) break // decided by a fiber that was dead already
       if (item instanceof Fiber) this.include(item)
       else {
         const ticket: Ticket = { item, member: null }
@@ -137,6 +131,7 @@ export abstract class Contest extends Team {
   }
 
   protected judge(member: Member): void {
+    if (!member.isHired) this.failedByItself(member)
     if (this.missing === 0) return
     const isDecided = this.decides(member)
     if (isDecided) this.decider = member
@@ -146,7 +141,7 @@ export abstract class Contest extends Team {
     this.tellNews()
   }
 
-  /** What is thrown because of this member. */
+  /** The error to throw because of this member, which thereby counts as told. */
   protected tell(member: Member): unknown {
     member.isTold = true
     return member.failure
@@ -156,12 +151,12 @@ export abstract class Contest extends Team {
     this.started.add(item)
   }
 
-  /** A member failed before anybody had stopped it: for `any` and `allSettled` that is an outcome like any other. */
+  /** The member failed without being stopped: for `any` and `allSettled` that is a normal outcome. */
   failedByItself(member: Member): void {
-    if (this.options.isTolerant) member.isTold = true
+    if (this.options.isTolerant) member.isTolerated = true
   }
 
-  /** A promise that nobody came to wait for must be taken care of all the same. */
+  /** The rejection of a promise that no member waited for must be handled too. */
   protected override over(): void {
     for (const item of this.items) {
       if (!this.started.has(item)) (item as Partial<Handed>).leftOut?.(this.host)
@@ -169,22 +164,22 @@ export abstract class Contest extends Team {
   }
 }
 
-/** What an op around a promise is told: it must not reject while its member waits for its turn, nor if that never comes. */
+/** Implemented by `until(promise)`: its rejection is handled while its member has not started, and if it never starts. */
 interface Handed {
   handedOver(): void
   leftOut(fiber: Fiber): void
 }
 
 interface ContestOptions {
-  /** Whether members may fail. What they throw as they are being stopped is an error all the same. */
+  /** Whether members may fail. Errors thrown while a member is being stopped are still errors. */
   isTolerant?: boolean
   discard?: ((value: any) => void) | undefined
 }
 
-/** What the body of a member is given. */
+/** The argument of a member's body. */
 interface Ticket {
   readonly item: Item
-  /** Known when the body runs. */
+  /** Set before the body runs. */
   member: Member | null
 }
 

@@ -3,6 +3,6 @@
 
 export { all, allSettled } from './all.js'
 export type { RaceOptions } from './contest.js'
-export { type ForEachOptions, forEach } from './foreach.js'
+export { type ForEachOptions, forEach } from './for-each.js'
 export { any, race } from './race.js'
 export { type RetryOptions, retry } from './retry.js'

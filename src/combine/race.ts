@@ -1,12 +1,12 @@
-// The first of a list: `race` takes the first that ends, `any` the first that gives a value. Losers are stopped and
-// awaited before either returns (S37).
+// race and any: `race` takes the first item of a list that ends, `any` the first that succeeds. Losers are stopped and
+// awaited before either returns (S37). What they share with `all` is in contest.ts.
 
-import { type Op, repeatable } from '../core/index.js'
+import { check, type Op, op } from '../core/index.js'
+import { DISCARD_OPTIONS } from '../interop/index.js'
 import {
   type Checked,
   Contest,
   checkContenders,
-  checkDiscard,
   type ItemResult,
   type Offered,
   type RaceOptions,
@@ -20,7 +20,7 @@ class Race extends Contest {
   protected result(): unknown {
     const winner = this.decider as Member
     if (!winner.hasValue) throw this.tell(winner)
-    this.stopOurs(`${winner.fiber.name} won ${this.where}`)
+    this.stopHired(`${winner.target.name} won ${this.where}`)
     winner.isTold = true
     return winner.value
   }
@@ -41,9 +41,9 @@ class Any extends Race {
 }
 
 /**
- * Runs ops and bodies at the same time, each in a child; the first to end wins, by its value or by its error. The others are
- * stopped, and have cleaned up before it returns (S37). Values of losers are dropped, or given to `discard`; errors
- * are not: one that a loser leaves behind is thrown. A `Fiber` in the list is only awaited.
+ * Runs ops and bodies at the same time, each in a child; the first to end wins, with its value or its error. The others
+ * are stopped, and have cleaned up before `race` returns (S37). Values of losers are dropped, or passed to `discard`; an
+ * error of a loser's cleanup is thrown. A `Fiber` in the list is only awaited.
  *
  * ```ts
  * function* answer(word: string, ms: number) {
@@ -58,14 +58,14 @@ export function race<const L extends readonly Offered[]>(
   options: RaceOptions<ItemResult<L[number]>> = {},
 ): Op<ItemResult<L[number]>> {
   const items = checkContenders(list, 'race()')
-  const discard = checkDiscard(options, 'race()')
-  return repeatable('race()', () => new Race(items, 'race()', { discard }).run())
+  const { discard } = check.options(options, DISCARD_OPTIONS, 'race()')
+  return op('race()', () => new Race(items, 'race()', { discard }).run())
 }
 
 /**
  * Runs ops and bodies at the same time, each in a child; the first value wins, and the others are stopped and awaited
- * as in `race` (S37). Contenders may fail; when all have, an `AggregateError` with their errors is thrown. One that was
- * stopped counts as failed.
+ * as in `race` (S37). Contenders may fail; if all do, `any` throws an `AggregateError` with their errors. A contender
+ * that was stopped counts as failed.
  *
  * ```ts
  * function* mirror(name: string, ms: number) {
@@ -81,6 +81,6 @@ export function any<const L extends readonly Offered[]>(
   options: RaceOptions<ItemResult<L[number]>> = {},
 ): Op<ItemResult<L[number]>> {
   const items = checkContenders(list, 'any()')
-  const discard = checkDiscard(options, 'any()')
-  return repeatable('any()', () => new Any(items, 'any()', { isTolerant: true, discard }).run())
+  const { discard } = check.options(options, DISCARD_OPTIONS, 'any()')
+  return op('any()', () => new Any(items, 'any()', { isTolerant: true, discard }).run())
 }

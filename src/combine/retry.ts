@@ -1,38 +1,40 @@
-// Trying again what failed.
+// retry: runs a body again when it fails. The waits in between are computed by time/backoff.ts.
 
 import {
+  addSuppressed,
+  attempt,
   BadArgument,
-  checkBody,
-  checkOptions,
+  type Checks,
+  check,
   Fiber,
-  isStop,
-  keepBeside,
   type Op,
+  type Outcome,
+  op,
   type Result,
   type Returned,
   type Routine,
-  repeatable,
-  scope,
   show,
-  unwindingRegion,
 } from '../core/index.js'
-import { type BackoffOptions, readBackoff, sleep } from '../time/index.js'
+import { BACKOFF_OPTIONS, type BackoffOptions, readBackoff, sleep } from '../time/index.js'
 
-/** How `retry` goes about it. */
+/** Options of `retry`. */
 export interface RetryOptions extends BackoffOptions {
-  /** How many tries there are in all; default 3. `Infinity` never gives up. */
+  /** The total number of tries; default 3. `Infinity` never gives up. */
   times?: number
-  /** Whether to go on after this error; `attempt` is the number of the try that failed, from 1. Default: after every error. */
+  /** Whether to try again after this error; `attempt` is the number of the failed try, from 1. Default: after every error. */
   when?: (error: unknown, attempt: number) => boolean
 }
 
-/** So many of the earlier errors are kept beside the last. */
+const OPTIONS: Checks<RetryOptions> = { times: check.limit, ...BACKOFF_OPTIONS, when: check.function }
+
+/** How many of the earlier errors are kept in `suppressed`. */
 const KEPT = 10
 
 /**
- * Runs a body until it succeeds, at most `times` times, waiting as `backoff` says in between. A stop is never tried again.
- * The last error is thrown, with those before it in `suppressed` (the latest ten). Each try is a `scope`: what it spun is
- * over before the next one.
+ * Runs a body until it succeeds, at most `times` times, with waits of `backoff` in between. Only errors of the body itself
+ * lead to another try: a stop, the end of a time limit around it, `raise` and the error of an unrelated child are thrown
+ * at once. The last error is thrown, with the ten before it in `suppressed`. Each try is a `scope`: the fibers it spun
+ * have ended before the next try.
  *
  * ```ts
  * const text = yield* retry(
@@ -47,15 +49,10 @@ const KEPT = 10
  * ```
  */
 export function retry<R>(body: (attempt: number) => Returned<R>, options: RetryOptions = {}): Op<Result<R>> {
-  checkBody(body, 'retry()')
-  checkOptions(options, ['times', 'backoff', 'jitter', 'when'], 'retry()')
-  const { times = 3, when } = options
-  if (!(Number.isInteger(times) || times === Infinity) || times < 1)
-    throw new BadArgument(`retry() needs a whole number of times from 1 up, got ${show(times)}`)
-  if (when !== undefined && typeof when !== 'function')
-    throw new BadArgument(`retry() needs a function as when, got ${show(when)}`)
+  check.body(body, 'retry()')
+  const { times = 3, when } = check.options(options, OPTIONS, 'retry()')
   const delay = readBackoff(options, 'retry()')
-  return repeatable('retry()', () => trying(body as (attempt: number) => Result<R>, times, delay, when))
+  return op('retry()', () => trying(body as (attempt: number) => Result<R>, times, delay, when))
 }
 
 function* trying<T>(
@@ -66,29 +63,25 @@ function* trying<T>(
 ): Routine<T> {
   const host = Fiber.current
   const earlier: unknown[] = []
-  const before = unwindingRegion(host) // cleanup may try again, too
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return yield* scope(() => body(attempt) as any) as Op<T>
-    } catch (error) {
-      // A stop, or what cleanup threw while something around here is being stopped.
-      if (isStop(error) || unwindingRegion(host) !== before) throw error
-      const last = attempt >= times ? error : goOn(when, error, attempt)
-      if (last !== GO_ON) {
-        for (const other of earlier) keepBeside(host, last, other)
-        keepBeside(host, last, error)
-        throw last
-      }
-      earlier.push(error)
-      if (earlier.length > KEPT) earlier.shift()
+  for (let n = 1; ; n++) {
+    const outcome: Outcome<any> = yield* attempt(() => body(n) as any)
+    if (outcome.type === 'value') return outcome.value as T
+    const { error } = outcome as { error: unknown }
+    const last = n >= times ? error : goOn(when, error, n)
+    if (last !== GO_ON) {
+      for (const other of earlier) addSuppressed(host, last, other)
+      addSuppressed(host, last, error)
+      throw last
     }
-    yield* sleep(delay(attempt))
+    earlier.push(error)
+    if (earlier.length > KEPT) earlier.shift()
+    yield* sleep(delay(n))
   }
 }
 
 const GO_ON = Symbol('go on')
 
-/** What is to be thrown after this error, if anything. */
+/** GO_ON, or what to throw instead of another try. */
 function goOn(when: RetryOptions['when'], error: unknown, attempt: number): unknown {
   if (when === undefined) return GO_ON
   try {

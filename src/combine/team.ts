@@ -1,82 +1,66 @@
-// What the combinators have in common: a fiber (the host) runs members in children of its own and hears of every end.
+// Team: the base of all combinators. A fiber (the host) runs members in children of its own and is told of every end.
 //
-//   host --scope--> member, member, member        ours: stopped and awaited before the host goes on
-//                   a Fiber that was given         theirs: only awaited, never stopped
+//   host --scope--> member, member, member        hired: stopped and awaited before the host goes on
+//                   a Fiber from the list         included: only awaited, never stopped
 //
-// The host observes its members from their first line to their end, so their errors come here and not up the tree.
-// A combinator says when the matter is decided (`judge`) and what that means; whatever else went wrong is never lost:
-// it is kept beside what is thrown (S22).
+// The host watches its members from the start, so their errors come here instead of going up the tree. A combinator
+// decides in `judge` when it is done. No other error is lost: it is thrown, or kept in `suppressed` of what is thrown
+// (S22). Signals to the host itself go through at once.
 
 import {
+  addSuppressed,
   BaseOp,
+  callout,
   DeadlockError,
-  debugging,
   Fiber,
-  failureOf,
   isStop,
-  keepBeside,
   makeOutcome,
   markReceived,
-  type Observer,
   type Op,
   type Outcome,
-  observe,
-  opEntered,
-  queueError,
+  onEnd,
   type Routine,
   scope,
   settle,
   spin,
-  unobserve,
+  Watch,
+  type WatchListener,
 } from '../core/index.js'
 
-/** One of those that a team waits for, and how it ended: kept here, since a fiber may be restarted. */
-export class Member implements Observer {
-  watcher: Fiber | null = null
-  before: Observer | null = null
-  after: Observer | null = null
-  outcome: Outcome<unknown> | null = null
-  /** Why it has no value; made only when it is asked for. */
-  private end: { how: number; value: unknown } | null = null
-  /** Its error, or its value, has reached somebody: it is not lost. */
+/** One of the fibers that a team waits for, and how it ended. */
+export class Member extends Watch {
+  /** The combinator has returned or thrown its value or error: it is not lost. */
   isTold = false
+  /** It failed without being stopped, in a combinator whose members may fail: a normal outcome if the combinator finishes. */
+  isTolerated = false
 
   constructor(
-    private readonly team: Team,
-    readonly fiber: Fiber<any, any>,
-    readonly isOurs: boolean,
-  ) {}
-
-  ended(how: number, value: unknown): void {
-    this.watcher = null
-    this.end = { how, value }
-    this.outcome = makeOutcome(how, value)
-    this.team.memberEnded(this)
+    team: WatchListener,
+    fiber: Fiber<any, any>,
+    readonly isHired: boolean,
+  ) {
+    super(team, fiber)
   }
 
-  /** Whether it ended with a value: as with `await()`, one that was given by `stop(value)` counts (S31). */
+  /** Null while it lives. */
+  get outcome(): Outcome<unknown> | null {
+    return this.hasEnded ? makeOutcome(this.how, this.value) : null
+  }
+  /** Whether it ended with a value. As with `await()`, the value of `stop(value)` counts (S31). */
   get hasValue(): boolean {
-    const { outcome } = this
-    return outcome?.type === 'value' || (outcome?.type === 'stopped' && outcome.value !== undefined)
+    return this.hasEnded && this.failure === undefined
   }
-  get value(): unknown {
-    return this.end?.value
-  }
-  /** Its error has reached nobody yet. */
+  /** Whether it ended with an error that no code has received yet. For an included fiber: also no other awaiter. */
   get isUntold(): boolean {
-    return this.isOurs && !this.isTold && this.outcome?.type === 'error'
-  }
-  /** What is thrown for an end without a value. */
-  get failure(): unknown {
-    return this.end === null ? undefined : failureOf(this.fiber, this.end.how, this.end.value)
+    return (this.isHired || this.isOurs) && !this.isTold && this.outcome?.type === 'error'
   }
 }
 
-/** Waits for news of the team. */
+/** Wakes the host when `tellNews` is called. */
 class News extends BaseOp<void> {
   constructor(private readonly team: Team) {
     super()
-    if (debugging) opEntered(this) // never handed out
+    this.droppable() // never handed out
   }
   enter(fiber: Fiber): void {
     if (this.team.takeNews()) settle(fiber, this, undefined)
@@ -85,42 +69,44 @@ class News extends BaseOp<void> {
   describe(): string {
     return this.team.describe()
   }
+  override get kind(): string {
+    return 'members'
+  }
 }
 
-export abstract class Team {
+export abstract class Team implements WatchListener {
   readonly host = Fiber.current
   readonly members = new Set<Member>()
-  /** Those that have not ended. */
+  /** Members that have not ended. */
   alive = 0
   protected readonly news: Op<void> & BaseOp<void> = new News(this)
   private hasNews = false
-  private isClosed = false
 
   constructor(
     /** The combinator, for messages: 'all()'. */
     protected readonly where: string,
-    /** Takes the values that nobody will receive (S37). */
+    /** Disposes of values that no code will receive (S37). */
     private readonly discard?: ((value: any) => void) | undefined,
   ) {}
 
-  // ---- what combinators give
+  // ---- implemented by combinators
 
-  /** What runs in the scope of the team: makes members, waits for `news`, gives the result. */
+  /** Runs in the scope of the team: makes members, waits for `news`, returns the result. */
   protected abstract work(): Routine<unknown>
-  /** A member has ended; `tellNews()` wakes the host. */
+  /** Called when a member has ended; may wake the host with `tellNews()`. */
   protected abstract judge(member: Member): void
 
-  /** All is over. */
+  /** Called once, at the end. */
   protected over(): void {}
 
   // ---- members
 
-  /** A child of the host, in the scope of the team. */
+  /** Adds a child of the host, spun in the scope of the team. */
   protected hire(name: string, body: (...args: any[]) => unknown, ...args: unknown[]): Member {
     return this.watch(spin(name, body as () => unknown, ...(args as [])), true)
   }
 
-  /** Somebody else's fiber. */
+  /** Adds a fiber that belongs to other code. */
   protected include(fiber: Fiber<any, any>): Member {
     if (fiber === this.host) {
       throw new DeadlockError(`${fiber.path} awaits itself in ${this.where}, which would never end`)
@@ -128,26 +114,17 @@ export abstract class Team {
     return this.watch(fiber, false)
   }
 
-  private watch(fiber: Fiber<any, any>, isOurs: boolean): Member {
-    const member = new Member(this, fiber, isOurs)
+  private watch(fiber: Fiber<any, any>, isHired: boolean): Member {
+    const member = new Member(this, fiber, isHired)
     this.members.add(member)
     this.alive++
-    if (fiber.state === 'dead') {
-      member.ended(fiber.how, fiber.value)
-    } else {
-      member.watcher = this.host
-      observe(fiber, member)
-    }
+    if (!member.begin(this.host)) this.oneEnded(member)
     return member
   }
 
-  memberEnded(member: Member): void {
-    if (this.isClosed) {
-      this.drop(member) // it had to be left behind
-      return
-    }
+  oneEnded(member: Member): void {
     this.alive--
-    if (member.outcome?.type === 'error') markReceived(member.outcome.error, this.host) // S25
+    if (member.outcome?.type === 'error') markReceived(member.value, this.host) // S25
     this.judge(member)
   }
 
@@ -161,90 +138,87 @@ export abstract class Team {
     return hasNews
   }
 
-  /** The matter is decided: ends of fibers that are not ours are no longer our business. */
+  /** Stops watching the included fibers: their ends no longer count. */
   protected letOthersGo(): void {
-    for (const member of this.members) if (!member.isOurs) this.unwatch(member)
+    for (const member of this.members) if (!member.isHired) member.end()
   }
 
-  private unwatch(member: Member): void {
-    if (member.watcher === null) return
-    member.watcher = null
-    unobserve(member.fiber, member)
-  }
-
-  /** Asks those of ours that live to end, newest first (S03). */
-  protected stopOurs(reason: string): void {
-    for (const { fiber, isOurs, outcome } of [...this.members].reverse()) {
-      if (isOurs && outcome === null) fiber.stop(undefined, { reason })
+  /** Asks the hired members that live to end, newest first (S03). */
+  protected stopHired(reason: string): void {
+    for (const { target, isHired, hasEnded } of [...this.members].reverse()) {
+      if (isHired && !hasEnded) target.stop(undefined, { reason })
     }
   }
 
   // ---- running
 
-  /** Runs the work; when it is over, so are all members of ours (S28, S37). */
+  /** Runs the work; when it is over, so are all hired members (S28, S37). */
   *run(): Routine<any> {
-    let how: 'returned' | 'thrown' | 'cut' = 'cut' // stays so when it is answered by return()
+    let isOver = false // stays false if the generator is ended by return()
     let result: unknown
     try {
       result = yield* scope(() => this.work())
-      how = 'returned'
+      isOver = true
     } catch (thrown) {
-      how = 'thrown'
-      result = thrown
+      isOver = true
+      this.finish(thrown, true)
+      throw thrown
     } finally {
-      this.letOthersGo()
-      if (how === 'cut') this.finish(true, undefined)
+      if (!isOver) this.finish(undefined, true)
     }
-    if (how === 'returned') this.finish(false, undefined)
-    else this.finish(isStop(result), isStop(result) ? undefined : { error: result })
-    if (how === 'thrown') throw result
+    this.finish(undefined, false)
     return result
   }
 
   /**
-   * Sees to what reached nobody. Errors of members are kept beside the one that is thrown, or are thrown themselves:
-   * in the cleanup of a member, an error outweighs the value of another. When a stop goes through here they strike
-   * later, or become the outcome (S22, S26).
+   * Deals with errors and values that no code has received. If an error is thrown, the errors of members are added to its
+   * `suppressed`. If none or only a stop is thrown, the first of them is thrown: an error outweighs a value and a stop.
+   *
+   * A tolerated failure is a normal outcome if the combinator finishes. If it is cut short, the failure of an included
+   * fiber is thrown, as if the fiber had not been included; that of a hired one is added to `suppressed`, or reported if
+   * only a stop is thrown.
    */
-  private finish(isStopped: boolean, thrown: { error: unknown } | undefined): void {
-    this.isClosed = true
+  private finish(thrown: unknown, isCut: boolean): void {
+    this.letOthersGo()
     this.over()
-    const errors = [...this.members].filter((member) => member.isUntold).map((member) => member.value)
-    const failure = thrown ?? (errors.length > 0 ? { error: errors[0] } : undefined)
-    for (const error of errors) keepBeside(this.host, failure?.error, error)
-    if (isStopped && failure !== undefined) queueError(this.host, failure.error, true)
+    const isError = thrown !== undefined && !isStop(thrown)
+    const untold = [...this.members].filter((member) => member.isUntold && (isCut || !member.isTolerated))
+    const first = untold.find((member) => !member.isTolerated || !member.isHired)
+    const failure = isError ? thrown : first?.value
+    const keeper = failure ?? (isStop(thrown) && thrown.keepsErrors ? thrown : undefined)
+    for (const member of untold) this.keep(member, keeper)
     for (const member of this.members) {
-      const isReceived = member.isTold && !isStopped && failure === undefined
-      if (member.isOurs && !isReceived) this.discardLater(member)
+      const isReceived = member.isTold && !isCut && failure === undefined
+      if (member.isHired && !isReceived) this.discardLater(member)
     }
-    if (!isStopped && thrown === undefined && failure !== undefined) throw failure.error
+    if (!isError && failure !== undefined) throw failure
   }
 
-  /** S37: a value that nobody receives, now or when its fiber, which had to be left behind, ends. */
-  private discardLater(member: Member): void {
-    this.unwatch(member)
-    if (this.discard === undefined) return
-    if (member.outcome !== null) this.drop(member)
+  private keep({ target, value }: Member, keeper: unknown): void {
+    if (keeper !== undefined) addSuppressed(this.host, keeper, value)
     else {
-      member.watcher = member.fiber // not the host: its errors go up the tree as usual
-      observe(member.fiber, member)
+      const message = `${target.path} failed, and ${this.where} was stopped before it could throw the error`
+      this.host.runtime.report({ kind: 'unobserved', message, error: value })
     }
   }
 
-  private drop(member: Member): void {
-    if (member.outcome?.type !== 'value') return
-    try {
-      this.discard?.(member.outcome.value)
-    } catch (error) {
-      this.host.runtime.uncaught(error, `discarding a value of ${this.where} failed`) // S70
-    }
+  /** S37: discards a value that no code receives, now or when the abandoned fiber ends. */
+  private discardLater(member: Member): void {
+    member.end()
+    if (this.discard === undefined) return
+    if (member.hasEnded) this.drop(member.outcome)
+    else onEnd(member.target, () => this.drop(member.target.outcome ?? null), 'died')
   }
 
-  /** For the tree: whom the host waits for. */
+  private drop(outcome: Outcome<unknown> | null): void {
+    const { discard } = this
+    if (outcome?.type !== 'value' || discard === undefined) return
+    callout(this.host.runtime, `discarding a value of ${this.where}`, () => discard(outcome.value)) // S70
+  }
+
+  /** For the tree: what the host waits for. */
   describe(): string {
-    const names = [...this.members]
-      .filter((member) => member.outcome === null)
-      .map((member) => member.fiber.name)
+    const names = [...this.members].filter((member) => !member.hasEnded).map((member) => member.target.name)
     const more = names.length > 3 ? ` and ${names.length - 3} more` : ''
     return `${this.where}: ${names.slice(0, 3).join(', ')}${more}`
   }

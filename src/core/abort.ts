@@ -1,5 +1,8 @@
-// Listening to AbortSignals. However many listen to one signal, it has one listener of ours: adding many to a signal is
-// quadratic.
+// Listens to AbortSignals. Each signal gets one listener, however many callbacks there are, since adding many listeners to
+// one signal is quadratic. The other direction, `fiber.signal`, is in fiber.ts.
+
+import { BadArgument, show } from './errors.js'
+import type { Fiber } from './fiber.js'
 
 interface Watched {
   readonly callbacks: Set<() => void>
@@ -7,8 +10,20 @@ interface Watched {
 }
 const watched = new WeakMap<AbortSignal, Watched>()
 
-/** Calls back once when a signal that is not aborted yet is; gives what ends the listening (S57). */
+/**
+ * Calls back once when the signal aborts, which must not have happened yet; returns a function that removes the callback.
+ * Each signal has one listener, however many callbacks there are: thousands of requests may share a signal (S57).
+ *
+ * ```ts
+ * const controller = new AbortController()
+ * onAbort(controller.signal, () => console.log('aborted')) // aborted
+ * const forget = onAbort(controller.signal, () => console.log('forgotten')) // never printed
+ * forget()
+ * controller.abort()
+ * ```
+ */
 export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  checkSignal(signal, 'onAbort()')
   let entry = watched.get(signal)
   if (entry === undefined) {
     const callbacks = new Set<() => void>()
@@ -26,4 +41,19 @@ export function onAbort(signal: AbortSignal, callback: () => void): () => void {
     signal.removeEventListener('abort', listener)
     watched.delete(signal)
   }
+}
+
+/** Throws unless `signal` is an AbortSignal. */
+export function checkSignal(signal: unknown, what: string): void {
+  if (typeof (signal as AbortSignal | null)?.addEventListener === 'function') return
+  throw new BadArgument(`${what} needs an AbortSignal, got ${show(signal)}`)
+}
+
+/** S57: stops the fiber when the signal aborts. The listener is removed when the fiber ends, and added at a restart. */
+export function stopOnAbort(fiber: Fiber<any, any>, signal: AbortSignal): void {
+  const rare = fiber.rareState()
+  rare.abortSignal = signal
+  const stop = () => fiber.stop(undefined, { reason: signal.reason })
+  if (signal.aborted) stop()
+  else rare.stopListening = onAbort(signal, stop)
 }

@@ -1,11 +1,12 @@
-// What happens when a body yields something that is not the wait of an op.
+// refuseYield: what happens when a body yields something other than the wait of an op. Called by step.ts and block.ts.
 
 import { iteratorOf } from './body.js'
+import { describe } from './debug.js'
 import { BadYield, show } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { describe, SUSPENDED } from './op.js'
-import { FORCED_YIELDS } from './phase.js'
-import { force } from './stop.js'
+import { SUSPENDED } from './op.js'
+import { FORCED_YIELDS } from './state.js'
+import { force } from './switchpoint.js'
 
 /** Throws a `BadYield` at the yield: the body may catch it and go on. */
 export function refuseYield(
@@ -14,18 +15,18 @@ export function refuseYield(
   throwInto: (error: unknown) => IteratorResult<unknown>,
 ): IteratorResult<unknown> {
   const error = badYield(fiber, result)
-  if (++fiber.coldRecord().badYields > FORCED_YIELDS) {
-    // A loop that catches the error and yields again would hold the thread for ever.
+  if (++fiber.rareState().badYields > FORCED_YIELDS) {
+    // A loop that catches the error and yields again would never release the thread.
     fiber.runtime.report({
       kind: 'forced',
       message: `${error.message}. It did so ${FORCED_YIELDS} times and was forced to end`,
     })
-    force(fiber)
+    force(fiber, fiber)
   }
   try {
     return throwInto(error)
   } catch (thrown) {
-    // An iterator that cannot take it (`yield*` of an array) must not hide what went wrong.
+    // The TypeError of an iterator without `throw` (`yield*` of an array) must not hide the BadYield.
     const hidden = thrown instanceof TypeError && thrown.message.includes("does not provide a 'throw' method")
     throw hidden ? error : thrown
   }
@@ -35,7 +36,7 @@ interface Described {
   describe(): string
 }
 
-/** Says what was yielded instead of an op, and what to write instead. */
+/** The message says what was yielded, and what to write instead. */
 function badYield(fiber: Fiber, result: IteratorResult<unknown>): BadYield {
   if (result === SUSPENDED) return new BadYield(`${fiber.path} yielded the wait of an op that is not waiting`)
   const { value } = result

@@ -1,102 +1,104 @@
-// A block: a stretch of a fiber's code with a ladder of its own (time limits, scopes, shields).
+// A block: a stretch of a fiber's code that the library drives itself (time limits, scopes, shields, bodies that hold a lock).
 //
 //   yield* moveOnAfter(1000, body)
-//          = iterator over the body's generator, timer node, and the handle given to the body: one object
+//          = iterator over the body's generator, region (S65), and what the block needs besides: one object
 //
 // It drives the body's generator by hand instead of by yield*, so it can answer with return() when it is forced
-// while its fiber lives on. Results are handed through unchanged: step knows a genuine wait by identity.
+// while its fiber lives on, and so it learns when the generator is dropped. Results are handed through unchanged: step knows
+// a genuine wait by identity.
 
 import { refuseYield } from './badyield.js'
-import { checkBody, isGenerator, isPlainGenerator, nextOf, returnOf, runnerOf, throwOf } from './body.js'
-import { debugging, opEntered, rememberOp } from './debug.js'
-import { BadState, carries, Stop } from './errors.js'
+import { checkBody, isGenerator, nextOf, returnOf, runnerOf, throwOf } from './body.js'
+import { current } from './current.js'
+import { debugging, describe, opEntered, rememberOp } from './debug.js'
+import { addSuppressed, BadState, carries, isOverflow, isStop, notInFiber, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { gate, isForced, notInFiber, OPEN, PASS, REFUSED, TURN } from './gate.js'
 import { DONE, enteredTwice, misused, type Op, SUSPENDED, type Switchpoint } from './op.js'
-import { FORCED, FORCED_YIELDS, LIVE, REQUESTED, RUNNING, SIGNAL, UNWINDING } from './phase.js'
-import { Region } from './region.js'
-import { baton } from './runqueue.js'
-import { interrupt, reportOverdue } from './stop.js'
+import {
+  type Barrier,
+  ERROR,
+  FORCED,
+  FORCED_YIELDS,
+  LIVE,
+  NO_BARRIER,
+  PASS,
+  type PhaseCode,
+  REFUSED,
+  RUNNING,
+  SIGNAL,
+  TURN,
+  UNWINDING,
+  VALUE,
+} from './state.js'
 import { SNOOZE } from './suspend.js'
+import {
+  abandonInside,
+  gate,
+  isForced,
+  type Ladder,
+  ladderOf,
+  type Region,
+  restoreBudget,
+  unchain,
+} from './switchpoint.js'
 
-const NEXT = 0
-const THROW = 1
-const RETURN = 2
+const NEXT = 60
+const THROW = 61
+const RETURN = 62
+/** How an iterator is resumed. */
+type Resumption = typeof NEXT | typeof THROW | typeof RETURN
 
-/** A region inside a fiber. Subclasses say what strikes, and what their end means. */
-export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchpoint, T, unknown> {
+/**
+ * What the methods that begin something give instead of a result: `inner` is to be driven. They do not drive it themselves, so
+ * that they are off the stack while it runs: blocks may nest deeply.
+ */
+const GO_ON: IteratorYieldResult<Switchpoint> = { done: false, value: SUSPENDED.value }
+
+/** A region inside a fiber. Subclasses define the argument of its body, its signals, and its result. */
+export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknown> {
+  /** @internal */ _phase: PhaseCode = LIVE
+  /** @internal */ stopSignal: Stop | null = null
+  /** @internal */ ladder: Ladder | null = null
+  /** @internal */ newest: Fiber<any, any> | null = null
   /** @internal The fiber that runs it; null while not entered. */ fiber: Fiber | null = null
-  /** @internal */ outer: Region | null = null
-  /** @internal How far it lets signals in. */ wall = OPEN
-  /** @internal */ readonly grace: number | undefined
-  /** @internal As a timer: first the time limit, then the deadline of the cleanup. */ time = 0
-  /** @internal */ seq = 0
-  /** @internal */ index = -1
-  protected inner: Iterator<unknown> | null = null
+  /** @internal The region around it, while it is entered. */ outer!: Region
+  /** What runs: the body, or an op in its place. */
+  private inner: Iterator<unknown> | null = null
   /** Whether `inner` is a generator, to be driven through the shared functions, or else an op. */
-  private native = false
-  /** The fiber that lets others run before it begins (S50). */
-  private pausedBy: Fiber | null = null
-  private swallows = 0
-  private forcedYields = 0
+  private isNative = false
+  /** The fiber while it enters, or while it lets other fibers run before it goes on (S50). */
+  protected passing: Fiber | null = null
 
   constructor(
     protected readonly body: (...args: any[]) => unknown,
-    grace: number | undefined,
     where: string,
   ) {
-    super()
     checkBody(body, where)
-    this.grace = grace
-    if (debugging) rememberOp(this, baton.fiber)
+    if (debugging) rememberOp(this, current.fiber)
   }
 
-  [Symbol.iterator](): this {
-    const by = this.fiber ?? this.pausedBy
-    if (by !== null) throw enteredTwice(this, by)
-    return this
-  }
+  // ---- implemented by subclasses
 
-  next(value?: unknown): IteratorResult<Switchpoint, T> {
-    const fiber = this.fiber
-    if (fiber === null) return this.pausedBy === null ? this.enter() : this.open(this.unpause())
-    // Forced, and not resumed by a value that came before (S34).
-    if (this._phase === FORCED && fiber.how === SIGNAL) return this.resume(RETURN, undefined)
-    return this.resume(NEXT, value)
-  }
-
-  throw(error: unknown): IteratorResult<Switchpoint, T> {
-    if (this.fiber !== null) return this.resume(THROW, error)
-    this.pausedBy = null
-    throw error
-  }
-
-  return(value?: unknown): IteratorResult<Switchpoint, any> {
-    if (this.fiber !== null) return this.resume(RETURN, value)
-    this.pausedBy = null
-    return SNOOZE.return(value)
-  }
-
-  // ---- what subclasses give
-
-  /** What the body is called with. */
-  protected argument(): unknown {
+  /** The block begins. Returns what the body is called with. */
+  protected begin(): unknown {
     return undefined
   }
-  /** The block begins. */
-  protected begin(): void {}
-  /** The body ended with a value. */
-  protected returned(value: unknown): IteratorResult<Switchpoint, T> {
+  /** The body ended with a value. `isCut`: because it was made to return, as was the code around the block if that is forced too. */
+  protected returned(value: unknown, _isCut: boolean): IteratorResult<Switchpoint, T> {
     this.leave()
     return done(value as T)
   }
   /** The body ended with an error. */
   protected thrown(error: unknown): IteratorResult<Switchpoint, T> {
-    this.leave()
+    this.leaveWith(error)
     throw error
   }
   /** @internal */
   abstract describe(): string
+  /** @internal */
+  get barrier(): Barrier {
+    return NO_BARRIER
+  }
   /** @internal */
   get isTimed(): boolean {
     return false
@@ -110,183 +112,312 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
     return false
   }
 
-  // ---- running
+  // ---- as an iterator
 
-  /** The first next(): a switchpoint of its own, then the body begins. */
-  private enter(): IteratorResult<Switchpoint, T> {
-    const fiber = baton.fiber
-    if (fiber === null) throw notInFiber(this.describe())
-    if (debugging) opEntered(this)
-    if (this.crossesGate) {
-      const gated = --fiber.budget < 0 ? gate(fiber, this) : PASS
-      if (gated === REFUSED) return SUSPENDED
-      if (gated === TURN) {
-        this.pausedBy = fiber
-        return SNOOZE.next() as IteratorResult<Switchpoint, any>
-      }
+  [Symbol.iterator](): Iterator<Switchpoint, T, unknown> {
+    const by = this.fiber ?? this.passing
+    if (by !== null) throw enteredTwice(this, by)
+    return this
+  }
+
+  next(value?: unknown): IteratorResult<Switchpoint, T> {
+    const fiber = this.fiber
+    if (fiber === null) {
+      const result = this.passing === null ? this.enter() : this.comeBack()
+      return result === GO_ON ? this.drive(NEXT, undefined) : result
     }
-    return this.open(fiber)
+    if (this.isMisused(fiber)) return this.endMisuse(fiber)
+    // Forced, and not resumed by a value that came before (S34).
+    const isEnding = this._phase === FORCED && fiber.how === SIGNAL
+    return isEnding ? this.drive(RETURN, undefined) : this.drive(NEXT, value)
   }
 
-  /** Back from the turn that it had to give to others before it began (S50). */
-  private unpause(): Fiber {
-    this.pausedBy = null
-    SNOOZE.next()
-    return baton.fiber as Fiber
+  throw(error: unknown): IteratorResult<Switchpoint, T> {
+    const fiber = this.fiber
+    if (fiber === null) return this.failEntry(error)
+    return this.isMisused(fiber) ? this.endMisuse(fiber) : this.drive(THROW, error)
   }
 
-  private open(fiber: Fiber): IteratorResult<Switchpoint, T> {
-    this.fiber = fiber
-    this.outer = fiber.innermost
-    this._phase = LIVE
-    this.stopSignal = null
-    this.swallows = 0
-    this.forcedYields = 0
-    fiber.innermost = this
-    this.begin()
-    try {
-      const { body } = this
-      const returned = body(this.argument())
-      this.native = isPlainGenerator(returned, body)
-      this.inner = this.native ? (returned as Iterator<unknown>) : runnerOf(returned, body)
-      if (!this.native) this.native = isGenerator(this.inner)
-    } catch (error) {
-      return this.thrown(error)
+  return(value?: unknown): IteratorResult<Switchpoint, T> {
+    const fiber = this.fiber
+    if (fiber === null) return this.endEntry(value)
+    return this.isMisused(fiber) ? this.endMisuse(fiber) : this.drive(RETURN, value)
+  }
+
+  /** Whether the program iterates it by hand: from another fiber (S61), or while its fiber waits (S69). */
+  private isMisused(fiber: Fiber): boolean {
+    return current.fiber !== fiber || fiber._state !== RUNNING
+  }
+
+  private endMisuse(fiber: Fiber): IteratorResult<Switchpoint, T> {
+    if (current.fiber !== fiber) {
+      throw new BadState(`${describe(this)} of ${fiber.path} was iterated from another fiber (S61)`)
     }
-    return this.drive(NEXT, undefined)
-  }
-
-  /** Whether entering is a switchpoint. The cleanup of `ensure` must be reached whatever is pending. */
-  protected get crossesGate(): boolean {
-    return true
-  }
-
-  private resume(how: number, value: unknown): IteratorResult<Switchpoint, T> {
-    if (baton.fiber !== this.fiber) {
-      throw new BadState(`${this.describe()} of ${this.fiber?.path} was iterated from another fiber (S61)`)
-    }
-    const fiber = this.fiber as Fiber
-    if (fiber._state === RUNNING) return this.drive(how, value)
     const error = misused(fiber, this) // S69
-    this._phase = FORCED // whoever iterates it by hand cannot wait, so nothing inside may
+    this._phase = FORCED // code that iterates it by hand cannot wait, so nothing inside may
     return this.drive(THROW, error)
   }
 
-  /** Goes on with an op instead of the body. */
-  protected wait(op: Iterator<unknown>): IteratorResult<Switchpoint, any> {
-    this.inner = op
-    this.native = false
-    return this.drive(NEXT, undefined)
+  // ---- entering
+
+  /** The first next(): a switchpoint of its own, then the body begins, before any other fiber runs (S10). */
+  protected enter(): IteratorResult<Switchpoint, T> {
+    const fiber = current.fiber
+    if (fiber === null) throw notInFiber(describe(this))
+    if (debugging) opEntered(this)
+    const gated = --fiber.budget < 0 ? gate(fiber, this) : PASS
+    if (gated === REFUSED) return SUSPENDED
+    return gated === TURN ? this.openThenGiveWay(fiber) : this.open(fiber)
   }
 
-  protected drive(how: number, value: unknown): IteratorResult<Switchpoint, any> {
-    const fiber = this.fiber as Fiber
+  /** Begins without a switchpoint, even if a signal is pending. */
+  protected enterAnyway(): IteratorResult<Switchpoint, T> {
+    const fiber = current.fiber
+    if (fiber === null) throw notInFiber(describe(this))
+    if (debugging) opEntered(this)
+    return this.open(fiber)
+  }
+
+  /** Another next() before the body has begun, or after it has ended: the fiber has had to wait there. */
+  protected comeBack(): IteratorResult<Switchpoint, T> {
+    this.passing = null
+    return SNOOZE.next() as IteratorResult<Switchpoint, any>
+  }
+
+  /** An error for the wait in front of the body, or behind it. */
+  protected failEntry(error: unknown): IteratorResult<Switchpoint, T> {
+    this.passing = null
+    throw error
+  }
+
+  /** A forced end of that wait. */
+  protected endEntry(value: unknown): IteratorResult<Switchpoint, any> {
+    this.passing = null
+    return SNOOZE.return(value)
+  }
+
+  /** The budget is spent (S50). A body that waits lets other fibers run by that; one that does not gives way at its end. */
+  private openThenGiveWay(fiber: Fiber): IteratorResult<Switchpoint, T> {
+    let isError = false
+    let value: unknown
+    try {
+      let result = this.open(fiber)
+      if (result === GO_ON) result = this.drive(NEXT, undefined)
+      if (!result.done) return result
+      value = result.value
+    } catch (error) {
+      if (isOverflow(error)) throw error // at once: it takes as much stack again to come back here
+      isError = true
+      value = error
+    }
+    this.passing = fiber
+    fiber.op = SNOOZE
+    fiber.how = isError ? ERROR : VALUE
+    fiber.value = value
+    fiber.runtime.push(fiber)
+    return SUSPENDED
+  }
+
+  /** Into the chain of regions, and the body begins. */
+  protected open(fiber: Fiber): IteratorResult<Switchpoint, T> {
+    this.attach(fiber)
+    return this.start()
+  }
+
+  protected attach(fiber: Fiber): void {
+    if (this._phase !== LIVE) this.renew() // it has ended once, and is entered again
+    this.fiber = fiber
+    this.outer = fiber.innermost
+    fiber.innermost = this
+  }
+
+  protected renew(): void {
+    this._phase = LIVE
+    this.stopSignal = null
+    this.ladder = null
+  }
+
+  protected start(): IteratorResult<Switchpoint, T> {
+    let returned: unknown
+    this.inner = null
+    try {
+      const { body } = this
+      returned = body(this.begin())
+      if (typeof returned === 'object' && returned !== null) {
+        this.isNative = isGenerator(returned)
+        this.inner = this.isNative ? (returned as Iterator<unknown>) : runnerOf(returned, body)
+      }
+    } catch (error) {
+      return isOverflow(error) ? this.overflown(error) : this.thrown(error)
+    }
+    return this.inner === null ? this.returned(returned, false) : GO_ON // a plain value needs no running
+  }
+
+  // ---- running
+
+  /** Replaces what runs by an op, or by a generator of the library. */
+  protected run(inner: Iterator<unknown>, isNative = false): IteratorResult<Switchpoint, any> {
+    this.inner = inner
+    this.isNative = isNative
+    return GO_ON
+  }
+
+  private drive(how: Resumption, value: unknown): IteratorResult<Switchpoint, any> {
     for (;;) {
       let result: IteratorResult<unknown>
+      let end: IteratorResult<Switchpoint, T> | undefined
       try {
-        result = this.advance(how, value)
-        while (!result.done && result !== SUSPENDED && !isForced(fiber)) {
-          // S61: a raw yield must not cross the block.
-          result = refuseYield(fiber, result, (error) => this.advance(THROW, error))
-        }
+        result =
+          how === NEXT && this.isNative
+            ? nextOf.call(this.inner as Iterator<unknown>, value)
+            : this.advance(how, value)
+        if (result === SUSPENDED && this._phase !== FORCED) return SUSPENDED
+        if (!result.done) result = this.answerYield(result)
+        if (!result.done) return result as IteratorResult<Switchpoint>
       } catch (error) {
-        return this.thrown(error)
+        end = isOverflow(error) ? this.overflown(error) : this.thrown(error)
+        if (end !== GO_ON) return end
+        how = NEXT
+        continue
       }
-      if (result.done) return this.returned(result.value)
-      if (this._phase !== FORCED || fiber._phase === FORCED) return result as IteratorResult<Switchpoint>
-      fiber.coldRecord().refusals = 0
-      if (++this.forcedYields > FORCED_YIELDS) return this.giveUp(fiber)
-      how = RETURN
+      end = this.returned(result.value, how === RETURN || this._phase === FORCED)
+      if (end !== GO_ON) return end
+      how = NEXT
     }
   }
 
-  private advance(how: number, value: unknown): IteratorResult<unknown> {
-    if (this.native) {
-      const generator = this.inner as Iterator<unknown>
-      if (how === NEXT) return nextOf.call(generator, value)
-      return how === THROW ? throwOf.call(generator, value) : returnOf.call(generator, value)
+  /** The body has yielded something other than a wait, or is forced: answers until it waits or ends. */
+  private answerYield(result: IteratorResult<unknown>): IteratorResult<unknown> {
+    const fiber = this.fiber as Fiber
+    while (!result.done) {
+      const isWait = result === SUSPENDED || isForced(fiber)
+      if (isWait && (this._phase !== FORCED || fiber._phase === FORCED)) return result
+      if (isWait) {
+        fiber.rareState().refusals = 0
+        if (++ladderOf(this, fiber).forcedYields > FORCED_YIELDS) return this.giveUp(fiber)
+        result = this.advance(RETURN, undefined)
+      } else {
+        // S61: a raw yield must not cross the block.
+        result = refuseYield(fiber, result, (error) => this.advance(THROW, error))
+      }
     }
-    const op = this.inner as Iterator<unknown>
-    if (how === NEXT) return op.next()
-    if (how === RETURN) return op.return?.(value) ?? { done: true, value }
-    return (op as Required<Iterator<unknown>>).throw(value)
+    return result
   }
 
-  /** The generator of a forced block never lets go: it is dropped, and the block ends (S19). */
-  private giveUp(fiber: Fiber): IteratorResult<Switchpoint, T> {
+  /**
+   * The stack overflowed further in. Generators there may wait to be ended, and ending them takes stack: without enough of it this
+   * block stays in the chain for the region around it. Else what is further in is ended from here, the innermost first.
+   */
+  private overflown(error: unknown): IteratorResult<Switchpoint, T> {
+    if (!hasStack()) throw error
+    const fiber = this.fiber as Fiber
+    for (const lost of abandonInside(this, fiber, error)) addSuppressed(fiber, error, lost)
+    let result: IteratorResult<unknown>
+    try {
+      result = this.advance(THROW, error)
+      if (!result.done) result = this.answerYield(result)
+    } catch (later) {
+      return this.thrown(later)
+    }
+    return result.done ? this.returned(result.value, false) : (result as IteratorResult<Switchpoint>)
+  }
+
+  private advance(how: Resumption, value: unknown): IteratorResult<unknown> {
+    if (how === THROW && this.inner === null) throw value // there was too little stack to begin, and then to leave
+    const inner = this.inner as Required<Iterator<unknown>>
+    if (this.isNative) {
+      return how === THROW ? throwOf.call(inner, value) : returnOf.call(inner, value)
+    }
+    if (how === NEXT) return inner.next()
+    if (how === THROW) return inner.throw(value)
+    return inner.return === undefined ? { done: true, value } : inner.return(value)
+  }
+
+  /** The generator of a forced block does not end: it is dropped, and the block ends (S19). */
+  private giveUp(fiber: Fiber): IteratorResult<unknown> {
     fiber.runtime.counts.abandoned++
     fiber.runtime.report({
       kind: 'abandoned',
-      message: `the body of ${this.describe()} in ${fiber.path} was abandoned: it went on yielding after it had been forced to end`,
+      message: `the body of ${describe(this)} in ${fiber.path} was abandoned: it went on yielding after it had been forced to end`,
     })
-    this.abandonInside()
-    return this.returned(undefined)
+    const [first, ...others] = abandonInside(this, fiber)
+    if (first === undefined) return { done: true, value: undefined }
+    for (const other of others) addSuppressed(fiber, first, other)
+    throw first
   }
+
+  // ---- leaving
 
   /** Out of the chain of regions. */
   protected leave(): void {
     const fiber = this.fiber as Fiber
-    if (this.index >= 0) fiber.runtime.timers.remove(this)
+    const isInOrder = fiber.innermost === this
+    if (isInOrder) fiber.innermost = this.outer
+    else unchain(this, fiber)
+    if (this.ladder !== null) this.ladder.disarm()
     this.fiber = null
     this.inner = null
-    const isInnermost = fiber.innermost === this
-    if (isInnermost) fiber.innermost = this.outer as Region
-    else this.unchain(fiber)
-    this.outer = null
-    if (!isInnermost) {
-      throw new BadState(
-        `blocks of ${fiber.path} were left in the wrong order: ${this.describe()} was not the innermost (S61)`,
-      )
+    if (this._phase !== LIVE) restoreBudget(fiber)
+    this.left(true)
+    if (!isInOrder) throw this.wrongOrder(fiber)
+  }
+
+  private wrongOrder(fiber: Fiber): BadState {
+    return new BadState(
+      `blocks of ${fiber.path} were left in the wrong order: ${describe(this)} was not the innermost (S61)`,
+    )
+  }
+
+  /** Leaves because of an error. An error of leaving is added to its `suppressed`; a stop it replaces, as in `ensure`. */
+  protected leaveWith(error: unknown): void {
+    const fiber = this.fiber as Fiber
+    try {
+      this.leave()
+    } catch (later) {
+      if (isStop(error)) throw later
+      addSuppressed(fiber, error, later)
     }
   }
 
-  /** @internal The fiber's body is over while this block was open: its generator was abandoned. */
-  abandon(): void {
+  /** The block was left. `isSound` is false if its generator was dropped, and may still use what the block holds. */
+  protected left(_isSound: boolean): void {}
+
+  /** @internal Throws a stack overflow into the body, if that is not over. Nothing in it may wait any more. */
+  endBody(overflow: unknown, errors: unknown[]): void {
+    const { _phase: phase } = this
+    this._phase = FORCED
+    ;(this.fiber as Fiber).budget = 0 // so that ops look whether they may wait
+    try {
+      let result = this.advance(THROW, overflow)
+      for (let n = 0; !result.done && n < FORCED_YIELDS; n++) result = this.advance(RETURN, undefined)
+    } catch (error) {
+      if (error !== overflow) errors.push(error)
+    }
+    this._phase = phase // if the stack overflows again it stays in the chain for now, and must not keep others from waiting
+  }
+
+  /** @internal */
+  abandon(_errors: unknown[]): void {
     const { runtime } = this.fiber as Fiber
-    runtime.timers.remove(this)
+    if (this.ladder !== null) this.ladder.disarm()
+    try {
+      this.left(false)
+    } catch (error) {
+      if (isOverflow(error)) throw error // a region further out, with more stack, does it again
+      runtime.uncaught(error, `leaving ${describe(this)} failed`) // S70: the code around it is gone
+    }
     this.fiber = null
     this.inner = null
   }
 
-  // ---- ending
-
-  /** Asks the block to end. */
-  protected request(reason: unknown): void {
-    const fiber = this.fiber as Fiber
-    const now = fiber.runtime.now()
-    this._phase = REQUESTED
-    this.stopSignal = new Stop(undefined, reason, now, now + (this.grace ?? fiber.grace), false)
-    interrupt(fiber)
-  }
-
-  /** @internal */
-  get deadline(): number {
-    return this.stopSignal?.deadline ?? Infinity
-  }
-
-  /** @internal Starts counting the time that cleanup may take. */
-  armDeadline(): void {
-    const fiber = this.fiber as Fiber
-    if (this.index >= 0 || this.deadline === Infinity || this._phase === FORCED) return
-    fiber.runtime.addTimer(this, this.deadline)
-  }
-
-  /** @internal A region further out is struck: its signal passes through here, and nothing of ours may cut the cleanup (S16). */
-  passThrough(): void {
+  /** @internal The signal of an outer region passes through: this block must not cut its cleanup short now (S16). */
+  passedBy(_signal: unknown, isStop: boolean): void {
+    if (!isStop) return
     this._phase = UNWINDING
     this.stopSignal = null
-    if (this.index >= 0) (this.fiber as Fiber).runtime.timers.remove(this)
+    if (this.ladder !== null) this.ladder.disarm()
   }
 
-  /** @internal As a timer: the deadline of the cleanup. */
-  fire(): void {
-    if (this._phase !== LIVE && this._phase !== FORCED) reportOverdue(this, this.fiber as Fiber)
-  }
-
-  /** @internal */
-  swallowed(): number {
-    return ++this.swallows
-  }
   /** Whether its own signal was thrown. */
   protected get wasStruck(): boolean {
     return this._phase >= UNWINDING && this.stopSignal !== null
@@ -300,4 +431,20 @@ export abstract class Block<T> extends Region implements Op<T>, Iterator<Switchp
 export function done<T>(value: T): IteratorResult<never, T> {
   DONE.value = value
   return DONE
+}
+
+/** Calls below a block while it is left, with room to spare: timers, a line of waiters, the run queue. */
+const LEAVING = 30
+
+/** Whether enough stack is left to leave a block. Half-way out of stack, what it holds would be given back half. */
+function hasStack(): boolean {
+  try {
+    return descend(LEAVING) === 0
+  } catch {
+    return false
+  }
+}
+
+function descend(levels: number): number {
+  return levels === 0 ? 0 : descend(levels - 1)
 }

@@ -1,20 +1,20 @@
-// What may be run as a body: a generator function, or a plain function that returns an op or a value.
-// Promises are refused with a sentence, because a fiber cannot be stopped inside one.
+// Bodies: generator functions, and plain functions that return an op or a value. How they are checked, called and run.
+// Async functions and promises are refused with an explanation, since a fiber cannot be stopped inside one.
 
+import { current } from './current.js'
 import { debugging, opEntered, rememberOp } from './debug.js'
 import { BadArgument, show } from './errors.js'
-import type { Op, Routine } from './op.js'
-import { baton } from './runqueue.js'
+import type { Op, Routine, Switchpoint } from './op.js'
 
 /** What can be run as a fiber or in a block: a generator function, or a plain function that returns an `Op` or a value (S05). */
 export type Body<T, A extends unknown[] = []> = (...args: A) => Op<T> | T
 
 declare const refused: unique symbol
-/** A type that nothing has, for what must not compile; it carries the reason. */
+/** A type without values, for what must not compile; it carries the reason. */
 export interface Refused<Why extends string> {
   readonly [refused]: Why
 }
-/** What a body may return. The wrong things are refused at compile time, with the reason in the type. */
+/** What a body may return. Anything else is refused at compile time, with the reason in the type. */
 export type Returned<R> =
   R extends Op<any>
     ? R
@@ -25,35 +25,41 @@ export type Returned<R> =
         : R extends Iterator<any, any, any>
           ? Refused<'this generator has a yield without its star: write yield*'>
           : R
-/** What running a body gives. */
+/** The result of a body with the return type `R`. */
 export type Result<R> = R extends Op<infer T> ? T : R
 
 const GeneratorFunction = Object.getPrototypeOf(function* () {}).constructor
 const AsyncFunctionPrototype = Object.getPrototypeOf(async () => {})
 const AsyncGeneratorFunctionPrototype = Object.getPrototypeOf(async function* () {})
-const GeneratorPrototype = GeneratorFunction.prototype.prototype
 
-// Each closure's generators have a hidden class of their own, so `generator.next` would be looked up anew each time.
-// The shared functions, called with the generator as `this`, are not.
+/** The prototype of all generators, as a constructor for `instanceof`. */
+function Generator(): void {}
+Generator.prototype = GeneratorFunction.prototype.prototype
+
+// The generators of each closure have a hidden class of their own, so `generator.next` would be looked up each time. The
+// shared functions, called with the generator as `this`, need no lookup; neither does `instanceof`.
 export const nextOf: (this: Iterator<unknown>, value?: unknown) => IteratorResult<any, any> =
-  GeneratorPrototype.next
+  Generator.prototype.next
 export const throwOf: (this: Iterator<unknown>, error: unknown) => IteratorResult<any, any> =
-  GeneratorPrototype.throw
+  Generator.prototype.throw
 export const returnOf: (this: Iterator<unknown>, value?: unknown) => IteratorResult<any, any> =
-  GeneratorPrototype.return
+  Generator.prototype.return
 
 export function isGeneratorFunction(fn: object): boolean {
   return fn instanceof GeneratorFunction
 }
 
-/** Whether it is a generator that the shared functions can drive. Slow; the kind of the body tells it faster. */
-export function isGenerator(iterator: unknown): iterator is Iterator<unknown> {
-  return (
-    (iterator as Iterator<unknown>).next === nextOf && (iterator as any)[Symbol.toStringTag] === 'Generator'
-  )
+/** Whether it is a generator of this realm, which the shared functions can drive. One of another realm is run as an op. */
+export function isGenerator(value: unknown): value is Iterator<unknown> {
+  return value instanceof (Generator as unknown as new () => object)
 }
 
-/** What a body calls itself; '' if it has no name that can be shown. */
+function isAsync(fn: object): boolean {
+  const kind = Object.getPrototypeOf(fn)
+  return kind === AsyncFunctionPrototype || kind === AsyncGeneratorFunctionPrototype
+}
+
+/** The name of a body; '' if it has none. */
 export function nameOf(body: (...args: any[]) => unknown): string {
   try {
     return typeof body.name === 'string' ? body.name : ''
@@ -62,15 +68,14 @@ export function nameOf(body: (...args: any[]) => unknown): string {
   }
 }
 
-/** Refuses at the call what can be seen from the function object alone (S05). */
+/** Throws for what is recognizably not a body: not a function, or an async one (S05). */
 export function checkBody(body: unknown, where: string): void {
   if (typeof body === 'function' && isGeneratorFunction(body)) return
   refuseCall(body, where)
   if (typeof body !== 'function') {
     throw new BadArgument(`${where} needs a function* to run, got ${show(body)}`)
   }
-  const kind = Object.getPrototypeOf(body)
-  if (kind === AsyncFunctionPrototype || kind === AsyncGeneratorFunctionPrototype) {
+  if (isAsync(body)) {
     throw new BadArgument(
       `${where} was given the async function ${nameOf(body as () => unknown) || '(anonymous)'}, which cannot be stopped at an await. ` +
         'Write function* and yield* until(promise) instead of await.',
@@ -78,7 +83,7 @@ export function checkBody(body: unknown, where: string): void {
   }
 }
 
-/** Refuses what should have been called later: the generator of a function*, or an op. */
+/** Throws for a generator or an op, where a function that makes it is needed. */
 function refuseCall(body: unknown, where: string): void {
   const { describe, next } = (body ?? {}) as { describe?: () => string; next?: unknown }
   if (typeof describe === 'function') {
@@ -92,7 +97,7 @@ function refuseCall(body: unknown, where: string): void {
   }
 }
 
-/** Calls a body that was checked before, without spreading when there is little to spread. */
+/** Calls a checked body. Avoids spreading, which is slow, for few arguments. */
 export function callBody(body: (...args: any[]) => unknown, args: readonly unknown[]): unknown {
   switch (args.length) {
     case 0:
@@ -109,8 +114,8 @@ export function callBody(body: (...args: any[]) => unknown, args: readonly unkno
 }
 
 /**
- * The iterator of an op, undefined for any other value. An op's iterator can take an error: it has `throw`. Those of
- * arrays, maps and other collections have not.
+ * The iterator of an op, undefined for any other value. The iterator of an op has `throw`; those of arrays, maps and other
+ * collections have not.
  */
 export function iteratorOf(value: unknown): Iterator<unknown> | undefined {
   if (typeof value !== 'object' || value === null) return undefined
@@ -120,87 +125,122 @@ export function iteratorOf(value: unknown): Iterator<unknown> | undefined {
   return typeof iterator?.next === 'function' && typeof iterator.throw === 'function' ? iterator : undefined
 }
 
-/** Whether a body has returned a generator, by its looks: a proxy of a generator function may return anything. */
-export function isPlainGenerator(returned: unknown, body: (...args: any[]) => unknown): boolean {
-  return isGeneratorFunction(body) && typeof returned === 'object' && returned !== null
-}
-
-/** Whether what was driven as a generator, and failed, is none. */
-export function isImpostor(generator: Iterator<unknown> | null): boolean {
-  if (generator === null) return false
-  try {
-    nextOf.call(generator) // a real one is over
-    return false
-  } catch {
-    return true
-  }
-}
-
-/** What runs a body, by what it returned: the iterator of an op, or a generator that gives the value back. */
+/** An iterator for what a body returned, if that is not a generator: of an op, or one that returns the value. */
 export function runnerOf(returned: unknown, body: (...args: any[]) => unknown): Iterator<unknown> {
   const iterator = iteratorOf(returned)
   if (iterator !== undefined) return iterator
-  const isBare = isPlainGenerator(returned, body) && !isThenable(returned)
-  return isBare ? dress(returned as Iterator<unknown>) : giveBack(returned, body)
-}
-
-/** For a generator whose function was given another `prototype`: it has lost its methods. */
-function dress(generator: Iterator<unknown>): Iterator<unknown> {
-  return {
-    next: (value) => nextOf.call(generator, value),
-    throw: (error) => throwOf.call(generator, error),
-    return: (value) => returnOf.call(generator, value),
+  if (isThenable(returned)) {
+    returned.then(undefined, () => {}) // refused: its rejection must not count as unhandled
+    throw new BadArgument(
+      `${nameOf(body) || 'the body'} in ${current.fiber?.path} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
+        'return until(promise), or write function* and yield* until(promise).',
+    )
   }
+  return giveBack(returned)
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && typeof (value as PromiseLike<unknown> | null)?.then === 'function'
 }
 
-/** The result of a plain body; a promise is not one. */
-function* giveBack(value: unknown, body: (...args: any[]) => unknown): Routine<unknown> {
-  if (isThenable(value)) {
-    value.then(undefined, () => {}) // refused: its rejection is nobody's
-    throw new BadArgument(
-      `${nameOf(body) || 'the body'} in ${baton.fiber?.path} returned a promise. A fiber cannot be stopped inside a promise chain; ` +
-        'return until(promise), or write function* and yield* until(promise).',
-    )
-  }
+function* giveBack(value: unknown): Routine<unknown> {
   return value
 }
 
-/** What has an iterator already, as `yield*` wants it. */
-class Given {
-  constructor(private readonly iterator: Iterator<unknown>) {}
-  [Symbol.iterator](): Iterator<unknown> {
-    return this.iterator
+/**
+ * Runs a body inside the current fiber: `yield* run.of(body(x))`, any number of times, one at a time. Its methods are the
+ * same for all bodies, which spares `yield*` a lookup for each closure.
+ */
+export class Run<T> implements Op<T>, Iterator<Switchpoint, T, unknown> {
+  private inner: Iterator<any, any> | null = null
+  private isNative = false
+
+  constructor(private readonly body: (...args: any[]) => unknown) {}
+
+  of(returned: unknown): this {
+    this.isNative = isGenerator(returned)
+    this.inner = this.isNative ? (returned as Iterator<unknown>) : runnerOf(returned, this.body)
+    return this
   }
+
+  [Symbol.iterator](): this {
+    return this
+  }
+
+  next(value?: unknown): IteratorResult<Switchpoint, T> {
+    const inner = this.inner as Iterator<any, any>
+    return this.isNative ? nextOf.call(inner, value) : inner.next(value)
+  }
+
+  throw(error: unknown): IteratorResult<Switchpoint, T> {
+    const inner = this.inner as Required<Iterator<any, any>>
+    return this.isNative ? throwOf.call(inner, error) : inner.throw(error)
+  }
+
+  return(value?: unknown): IteratorResult<Switchpoint, any> {
+    const inner = this.inner as Iterator<any, any>
+    if (this.isNative) return returnOf.call(inner, value)
+    return inner.return?.(value) ?? { done: true, value }
+  }
+}
+
+/**
+ * Runs what a body has returned: an op, a generator or a value. For code that needs to look at it first. The body itself is
+ * for messages.
+ *
+ * ```ts
+ * const body = (n: number) => (n > 0 ? sleep(n) : 'no wait')
+ * const returned = body(0)
+ * console.log(yield* runReturned(returned, body)) // no wait
+ * ```
+ */
+export function runReturned(returned: unknown, body: (...args: any[]) => unknown): Op<unknown> {
+  return new Run(body).of(returned)
+}
+
+/**
+ * Calls a body in the current fiber and runs it: a generator function, or a plain function that returns an op or a value.
+ *
+ * ```ts
+ * function* slow(n: number) {
+ *   yield* sleep(10)
+ *   return 2 * n
+ * }
+ * console.log(yield* runBody(slow, 21), yield* runBody((n: number) => n + 1, 21)) // 42 22
+ * ```
+ */
+export function runBody<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Op<T> {
+  if (typeof body !== 'function') checkBody(body, 'runBody()')
+  return new Run<T>(body).of(callBody(body, args))
 }
 
 /** Runs an op as a generator. */
-export function* drive(iterator: Iterator<unknown>): Routine<unknown> {
-  return yield* new Given(iterator) as Op<unknown>
+export function* drive(op: Op<unknown>): Routine<unknown> {
+  return yield* op
 }
 
-/** An op out of a generator function: each `yield*` of it starts anew. */
-export function repeatable<T>(describe: string, make: () => Routine<T>): Op<T> {
-  const op = {
-    describe: () => describe,
+/**
+ * Makes an op of a generator function: nothing runs before `yield*`, and each `yield*` starts anew. `describe` is its text in
+ * messages and tools; give a function if making the text is expensive.
+ *
+ * ```ts
+ * const twice = (n: number): Op<number> =>
+ *   op('twice()', function* () {
+ *     yield* sleep(10)
+ *     return 2 * n
+ *   })
+ * console.log(yield* all([twice(1), twice(2)])) // [ 2, 4 ]
+ * ```
+ */
+export function op<T>(describe: string | (() => string), make: () => Routine<T>): Op<T> {
+  if (typeof make !== 'function' || isAsync(make)) checkBody(make, 'op()')
+  const made = {
+    describe: typeof describe === 'string' ? () => describe : describe,
     [Symbol.iterator]() {
-      if (debugging) opEntered(op)
+      if (debugging) opEntered(made)
       return make()
     },
   }
-  if (debugging) rememberOp(op, baton.fiber)
-  return op
-}
-
-/** Runs what a body returned, whatever it is. */
-export function* runReturned(returned: unknown, body: (...args: any[]) => unknown): Routine<unknown> {
-  return yield* new Given(runnerOf(returned, body)) as Op<unknown>
-}
-
-/** Calls a body of either kind inside the current fiber: `yield* runBody(body, x)`. */
-export function* runBody<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Routine<T> {
-  return yield* new Given(runnerOf(callBody(body, args), body)) as unknown as Op<T>
+  if (debugging) rememberOp(made, current.fiber)
+  return made
 }

@@ -1,88 +1,237 @@
-// What `use` has left to be done when a scope or a fiber is over, after its children, newest first (S60).
+// Cleanups of `use` and `addCleanup`: they run when a scope or a fiber is over, after its children, newest first (S60).
 //
-// In a scope it is one more wait at the end. A fiber whose body is over runs once more, behind a wall, before it dies:
+// In a scope they are one more wait at the end. A fiber runs once more after its body, behind a barrier, before it dies:
 //
 //   body ends -> children end -> [ cleanups, one by one ] -> dead, with the outcome of the body and the errors of both
 
-import { drive } from './body.js'
-import { leaveBody, Stop } from './errors.js'
+import { Block } from './block.js'
+import { checkBody, drive } from './body.js'
+import { BadState, Stop, tagError } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { HOLD } from './gate.js'
-import type { Routine } from './op.js'
-import { FORCED, NONE, UNWINDING, VALUE } from './phase.js'
+import { append, type Linked, listBackwards, remove } from './list.js'
+import type { Routine, Switchpoint } from './op.js'
+import { checkFiber } from './options.js'
 import { Scope } from './scope.js'
-import { force } from './stop.js'
-import { Wall } from './timeout.js'
-import { foldError, type Owner } from './tree.js'
+import {
+  type AnswerCode,
+  BARS_ALL,
+  type Barrier,
+  DEAD,
+  type EndCode,
+  FORCED,
+  NONE,
+  UNWINDING,
+  VALUE,
+} from './state.js'
+import { armDeadline, boundFor, deadlineOf, force } from './switchpoint.js'
+import { foldError, innermostOwner, type Owner } from './tree.js'
 
-/** Something to be done at the end. Always whole, like the cleanup of `ensure` (S16b). */
-export type Cleanup = () => unknown
-
-/** Adds a cleanup to a scope or a fiber. */
-export function addCleanup(owner: Owner, cleanup: Cleanup): void {
+/**
+ * Adds a body that runs when the fiber's innermost `scope`, or else the fiber, is over, after its children. It runs to
+ * completion, like the cleanup of `ensure` (S16b). Its argument is true if the scope or fiber ended without an error or a
+ * stop. Returns a function that removes it. `use` does the same for a resource.
+ *
+ * ```ts
+ * yield* scope(function* () {
+ *   addCleanup(Fiber.current, function* (isInOrder) {
+ *     yield* sleep(10)
+ *     console.log(isInOrder ? 'in order' : 'cut short') // in order
+ *   })
+ *   console.log('working') // working
+ * })
+ * ```
+ */
+export function addCleanup(fiber: Fiber<any, any>, run: (isInOrder: boolean) => unknown): () => void {
+  checkFiber(fiber, 'addCleanup()')
+  checkBody(run, 'addCleanup()')
+  if (fiber._state === DEAD) throw new BadState(`addCleanup() came too late: ${fiber.path} is dead`)
+  const owner = innermostOwner(fiber)
   const keeper = keeperOf(owner)
-  if (keeper.cleanups === null) keeper.cleanups = []
-  keeper.cleanups.push(cleanup)
+  keeper.cleanups ??= new CleanupList()
+  const node = new Cleanup(run, owner, keeper.cleanups)
+  node.list.add(node)
+  return () => {
+    if (node.list.remove(node) && keeper.cleanups === node.list) keeper.cleanups = null // a long-lived fiber keeps no empty list
+  }
 }
 
-/** Takes a cleanup back: there is nothing left to be done, and a fiber that lives long must not keep it. */
-export function removeCleanup(owner: Owner, cleanup: Cleanup): void {
-  const keeper = keeperOf(owner)
-  const left = keeper.cleanups?.filter((other) => other !== cleanup)
-  if (left !== undefined) keeper.cleanups = left.length > 0 ? left : null
-}
-
-/** For a cleanup: whether the scope or fiber it belongs to has ended in order, not by an error and not by a stop. */
-export function endedInOrder(owner: Owner): boolean {
-  return owner.host === owner ? owner.host.cold?.cleaning?.how === VALUE : (owner as Scope<any>).isSound
-}
-
-function keeperOf(owner: Owner): Pick<Scope<any>, 'cleanups'> {
-  return owner.host === owner ? owner.host.coldRecord() : (owner as Scope<any>)
-}
-
-/** Runs all of them. Whatever one does, the others follow; what they throw is given to `failed`. */
-export class Cleanups extends Wall<void> {
+/** A node in a list of cleanups. */
+class Cleanup implements Linked<Cleanup> {
+  before: Cleanup | null = null
+  after: Cleanup | null = null
   constructor(
-    list: Cleanup[],
-    failed: (error: unknown) => void,
-    /** When they have to be over, if that is known before they begin. */
-    private stop: Stop | null = null,
-  ) {
-    super(() => runAll(list, failed), HOLD, 'use()')
+    readonly run: (isInOrder: boolean) => unknown,
+    readonly owner: Owner,
+    /** The list that it is in. If the generator of a scope is dropped, its cleanups move to the list of the fiber. */
+    public list: CleanupList,
+  ) {}
+}
+
+/** Whether the scope or fiber has ended without an error or a stop. */
+function endedInOrder(owner: Owner): boolean {
+  return owner.host === owner ? owner.rare?.cleanups?.how === VALUE : (owner as Scope<any>).isSound
+}
+
+function keeperOf(owner: Owner): { cleanups: CleanupList | null } {
+  return owner.host === owner ? owner.rareState() : (owner as Scope<any>)
+}
+
+/** The cleanups of a fiber or a scope, before and while they run. */
+export class CleanupList {
+  private last: Cleanup | null = null
+  /** When the cleanups of a fiber have to be over, if it was stopped after its body and before they began. */
+  private bound: Stop | null = null
+  /** While the cleanups of a fiber run: the outcome of its body, and the errors so far. */
+  private running: {
+    readonly how: AnswerCode | EndCode
+    readonly value: unknown
+    readonly errors: unknown[]
+    readonly block: CleanupBlock
+  } | null = null
+
+  get isRunning(): boolean {
+    return this.running !== null
+  }
+  /** While the cleanups of a fiber run: how its body ended. */
+  get how(): AnswerCode | EndCode | undefined {
+    return this.running?.how
   }
 
+  add(cleanup: Cleanup): void {
+    cleanup.list = this
+    this.last = append(this.last, cleanup)
+  }
+
+  /** True if the list is empty now, and not running. */
+  remove(cleanup: Cleanup): boolean {
+    this.last = remove(this.last, cleanup)
+    return this.last === null && !this.isRunning
+  }
+
+  /** Removes the newest one. */
+  pop(): Cleanup | null {
+    const { last } = this
+    if (last !== null) this.remove(last)
+    return last
+  }
+
+  moveTo(fiber: Fiber): void {
+    const rare = fiber.rareState()
+    rare.cleanups ??= new CleanupList()
+    for (const cleanup of listBackwards(this.last).reverse()) {
+      this.remove(cleanup)
+      rare.cleanups.add(cleanup)
+    }
+  }
+
+  /** A block that runs all of them. */
+  block(failed: (error: unknown) => void, stop: Stop | null = null): CleanupBlock {
+    return new CleanupBlock(this, failed, stop)
+  }
+
+  /** Called when the last child of a fiber is gone: runs its cleanups. */
+  start(fiber: Fiber): void {
+    const { how, value, stopSignal } = fiber
+    const errors: unknown[] = []
+    const bound = stopSignal === null ? null : boundBy(stopSignal, deadlineOf(fiber, fiber))
+    const block = this.block((error) => errors.push(error), bound)
+    if (this.bound !== null) block.hurry(this.bound)
+    this.running = { how, value, errors, block }
+    fiber.how = NONE
+    fiber.value = undefined
+    fiber.generator = drive(block)
+    fiber.runtime.push(fiber)
+  }
+
+  /** Keeps an error that arrives while they run. False if they do not run. */
+  keep(error: unknown): boolean {
+    this.running?.errors.push(error)
+    return this.running !== null
+  }
+
+  /** The fiber was stopped after its body: the deadline of that stop holds for its cleanups too (S21). */
+  hurry(fiber: Fiber, stop: Stop): void {
+    const bound = boundBy(stop, boundFor(fiber, stop))
+    if (this.running !== null) this.running.block.hurry(bound)
+    else if (this.bound === null || bound.deadline < this.bound.deadline) this.bound = bound
+  }
+
+  /** They are over: the fiber gets back the outcome of its body, with their errors folded in. */
+  ended(fiber: Fiber): void {
+    const { how, value, errors } = this.running as NonNullable<typeof this.running>
+    fiber.rareState().cleanups = null
+    for (const late = fiber.errors; late !== null && late.size > 0; ) {
+      const { error, fromChild } = late.shift()
+      if (fromChild) errors.push(error)
+    }
+    fiber.errors = null
+    fiber.how = how
+    fiber.value = value
+    for (const error of errors) foldError(fiber, tagError(error, fiber))
+  }
+}
+
+function boundBy({ reason, since }: Stop, deadline: number): Stop {
+  return new Stop(undefined, reason, since, deadline, false)
+}
+
+/** Runs all of them, each whatever the others do. Their errors go to `failed`. */
+class CleanupBlock extends Block<void> {
+  constructor(
+    list: CleanupList,
+    failed: (error: unknown) => void,
+    /** The stop with their deadline, if there is one before they begin. */
+    private stop: Stop | null,
+  ) {
+    super(() => runAll(list, failed), 'use()')
+  }
+
+  describe(): string {
+    return 'use()'
+  }
+  override get barrier(): Barrier {
+    return BARS_ALL
+  }
+  protected override enter(): IteratorResult<Switchpoint, void> {
+    return this.enterAnyway()
+  }
   protected override begin(): void {
     if (this.stop !== null) this.hurry(this.stop)
   }
 
-  /** The fiber has been stopped, or stopped again: they may take no longer than that. */
+  /** The fiber was stopped, perhaps again: its deadline holds for the cleanups. */
   hurry(stop: Stop): void {
     if (this.fiber === null) {
       if (stop.deadline < (this.stop?.deadline ?? Infinity)) this.stop = stop
       return
     }
-    if (this._phase === FORCED || stop.deadline >= this.deadline) return
-    const { runtime } = this.fiber
+    const { fiber } = this
+    if (this._phase === FORCED || stop.deadline >= deadlineOf(this, fiber)) return
     this._phase = UNWINDING
     this.stopSignal = stop
-    runtime.timers.remove(this)
-    if (stop.deadline <= runtime.now()) force(this)
-    else this.armDeadline()
+    if (stop.deadline <= fiber.runtime.now()) force(this, fiber)
+    else armDeadline(this, fiber)
   }
 }
 
-/** One cleanup. What it spins, and takes in `use`, is over when it is. */
+/** One cleanup. Its children and its own cleanups end with it. */
 class CleanupScope extends Scope<unknown> {
-  /** It begins whatever is pending. */
-  protected override get crossesGate(): boolean {
-    return false
+  constructor(private readonly cleanup: Cleanup) {
+    super(cleanup.run)
+  }
+  protected override begin(): boolean {
+    super.begin()
+    return endedInOrder(this.cleanup.owner)
+  }
+  /** It begins even if a signal is pending. */
+  protected override enter(): IteratorResult<Switchpoint, unknown> {
+    return this.enterAnyway()
   }
 }
 
-function* runAll(list: Cleanup[], failed: (error: unknown) => void): Routine<void> {
+function* runAll(list: CleanupList, failed: (error: unknown) => void): Routine<void> {
   let cleanup = list.pop()
-  while (cleanup !== undefined) {
+  while (cleanup !== null) {
     try {
       yield* new CleanupScope(cleanup)
     } catch (error) {
@@ -90,58 +239,7 @@ function* runAll(list: Cleanup[], failed: (error: unknown) => void): Routine<voi
     } finally {
       cleanup = list.pop()
       // biome-ignore lint/correctness/noUnsafeFinally: forced out of one, it goes on with the next
-      if (cleanup !== undefined) continue
+      if (cleanup !== null) continue
     }
   }
-}
-
-/** The last child is gone: runs the cleanups of a fiber. False if there are none, or they have been run. */
-export function startCleanups(fiber: Fiber): boolean {
-  const { cold } = fiber
-  const list = cold?.cleanups
-  if (cold === null || list == null) return false
-  const { how, value, stopSignal } = fiber
-  const errors: unknown[] = []
-  const bound = stopSignal === null ? null : boundBy(stopSignal, fiber.deadline)
-  const cleanups = new Cleanups(list, (error) => errors.push(error), bound)
-  cold.cleanups = null
-  cold.cleaning = { how, value, errors, cleanups }
-  fiber.how = NONE
-  fiber.value = undefined
-  fiber.budget = 0
-  fiber.generator = drive(cleanups)
-  fiber.runtime.push(fiber)
-  return true
-}
-
-/** A stop of a fiber that runs its cleanups: they may take no longer than it allows (S21). */
-export function hurryCleanups(fiber: Fiber, stop: Stop): void {
-  fiber.cold?.cleaning?.cleanups.hurry(boundBy(stop, stop.deadlineFor(fiber)))
-}
-
-function boundBy({ reason, since }: Stop, deadline: number): Stop {
-  return new Stop(undefined, reason, since, deadline, false)
-}
-
-/** They are over: the fiber has the outcome of its body again, and their errors beside it. */
-export function endCleanups(fiber: Fiber): void {
-  const cold = fiber.coldRecord()
-  const { how, value, errors } = cold.cleaning as Cleaning
-  cold.cleaning = null
-  for (const late = fiber.errors; late !== null && late.size > 0; ) {
-    const { error, fromChild } = late.shift()
-    if (fromChild) errors.push(error)
-  }
-  fiber.errors = null
-  fiber.how = how
-  fiber.value = value
-  for (const error of errors) foldError(fiber, leaveBody(error, fiber))
-}
-
-/** The cleanups of a fiber, while they run. */
-export interface Cleaning {
-  readonly how: number
-  readonly value: unknown
-  readonly errors: unknown[]
-  readonly cleanups: Cleanups
 }

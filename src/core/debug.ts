@@ -1,5 +1,5 @@
-// Debug mode (POLYPHONY_DEBUG=1): stacks that continue through spin sites, ops that remember where they were made.
-// Costs an Error object for each spin and op, so it is off unless asked for.
+// Debug mode (POLYPHONY_DEBUG=1): stacks that continue through spin sites, ops that remember where they were made. It costs
+// an Error object for each spin and op, so it is off by default.
 
 import type { Fiber } from './fiber.js'
 
@@ -8,13 +8,22 @@ interface Described {
   describe(): string
 }
 
+/** The description of an op, also if its `describe` throws (S70). */
+export function describe(op: Described): string {
+  try {
+    return op.describe()
+  } catch {
+    return `an op of class ${op.constructor.name} whose describe() failed`
+  }
+}
+
 export let debugging = globalThis.process?.env?.POLYPHONY_DEBUG === '1'
 
 export function setDebug(on: boolean): void {
   debugging = on
 }
 
-/** The lines of the caller's stack that are not the library's own. */
+/** The caller's stack without the frames of the library. */
 export function callSite(): string {
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = 25
@@ -24,8 +33,8 @@ export function callSite(): string {
 }
 
 /**
- * How the places of the library's frames begin, by the address of this module. Source maps turn addresses into paths, and
- * dist into src. In a bundle there are none: nothing distinguishes a frame of the library from one of the user there.
+ * How the locations of the library's frames begin, given the URL of this module. Source maps turn URLs into paths, and dist
+ * into src. In a bundle there are none, since library frames look like user frames there.
  */
 export function libraryPlaces(url: unknown): string[] {
   const root = /^(file:.*\/)(?:dist\/core\/debug\.js|src\/core\/debug\.ts)$/.exec(String(url))?.[1]
@@ -37,7 +46,7 @@ export function libraryPlaces(url: unknown): string[] {
 // Not new URL(...): bundlers take that for an asset, and import.meta.url is undefined in a CommonJS bundle.
 const places = libraryPlaces(import.meta.url)
 
-/** A stack without the frames of the library and of Node: what the user wrote. */
+/** A stack without the frames of the library and of Node. */
 export function userStack(stack: string, library = places): string {
   return stack
     .split('\n')
@@ -57,7 +66,7 @@ function isLibraryFrame(line: string, library: string[]): boolean {
 
 const spinSites = new WeakMap<Fiber, string>()
 const opSites = new WeakMap<object, string>()
-/** The ops that a fiber has made and not entered, and in whose set each op is. */
+/** The ops that each fiber has made and not entered; and for each op, the set that it is in. */
 const floating = new WeakMap<Fiber, Set<Described>>()
 const makers = new WeakMap<object, Set<Described>>()
 
@@ -65,7 +74,7 @@ export function rememberSpin(fiber: Fiber): void {
   spinSites.set(fiber, callSite())
 }
 
-/** An op was made by `fiber`: remember where, until it is entered. */
+/** Records where `fiber` made an op, until the op is entered. */
 export function rememberOp(op: Described, fiber: Fiber | null): void {
   opSites.set(op, callSite())
   if (fiber === null) return
@@ -75,15 +84,9 @@ export function rememberOp(op: Described, fiber: Fiber | null): void {
   makers.set(op, ops)
 }
 
-/** The op was entered by `yield*`, in whichever fiber. */
+/** The op was entered by `yield*`, in any fiber. */
 export function opEntered(op: Described): void {
   makers.get(op)?.delete(op)
-}
-
-/** An op that serves many waits is not one that somebody forgot to wait for. */
-export function shared<O extends Described>(op: O): O {
-  if (debugging) opEntered(op)
-  return op
 }
 
 export function opSite(op: object): string | undefined {
@@ -97,7 +100,7 @@ export function floatingOps(fiber: Fiber): Iterable<Described> {
   return ops
 }
 
-/** Lets the stack of an error that leaves `fiber` go on through the spin sites, up to the root. */
+/** Extends the stack of an error that leaves `fiber` by the spin sites up to the root. */
 export function lengthenStack(error: unknown, fiber: Fiber): void {
   try {
     if (!(error instanceof Error) || typeof error.stack !== 'string') return

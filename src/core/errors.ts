@@ -1,5 +1,5 @@
-// Every error of the core, each with a stable `code`, and the few facts kept beside an error object:
-// which fiber it came from, who has already received it, and which later errors it outshone.
+// Every error of the core, each with a stable `code`, and the information kept for an error object: which fiber it came
+// from, which fibers have received it, and which later errors it suppressed.
 
 import type { Fiber } from './fiber.js'
 
@@ -15,7 +15,7 @@ import type { Fiber } from './fiber.js'
  * ```
  */
 export class PolyphonyError extends Error {
-  /** Stable: what programs look at. The message is for people. */
+  /** Stable, for programs. The message is for people. */
   readonly code: string = 'POLYPHONY'
   override get name(): string {
     return this.constructor.name
@@ -23,7 +23,7 @@ export class PolyphonyError extends Error {
 }
 
 /**
- * What `cancelAfter` throws into its block, and `fiber.cancel()` into a fiber: an ordinary error that may be caught.
+ * Thrown by `cancelAfter` when its time is up, and by `fiber.cancel()` in a fiber: an ordinary error that may be caught.
  *
  * ```ts
  * try {
@@ -38,7 +38,8 @@ export class Cancel extends PolyphonyError {
 }
 
 /**
- * What `await()` throws when the awaited fiber was stopped without a value (S31). It never means that you are being stopped.
+ * Thrown by `await()` if the awaited fiber was stopped without a value (S31). It never means that the awaiting fiber is
+ * being stopped.
  *
  * ```ts
  * const fiber = spin(() => sleep(1000))
@@ -55,7 +56,7 @@ export class FiberStopped extends PolyphonyError {
 }
 
 /**
- * Nothing that a fiber waits for can ever come (S32, S33).
+ * A fiber waits for something that can never come (S32, S33).
  *
  * ```ts
  * try {
@@ -76,7 +77,7 @@ export class DeadlockError extends PolyphonyError {
  * import { NotInFiber, spin } from 'polyphony'
  *
  * try {
- *   spin(() => {}) // who would be its parent? main() and run() make the first fiber
+ *   spin(() => {}) // has no parent here: main() and run() make the first fiber
  * } catch (error) {
  *   console.log(error instanceof NotInFiber)
  * }
@@ -106,7 +107,7 @@ export class BadYield extends PolyphonyError {
 }
 
 /**
- * An argument of the wrong kind, named together with what is allowed.
+ * A wrong argument; the message names it and says what is allowed.
  *
  * ```ts
  * try {
@@ -121,7 +122,7 @@ export class BadArgument extends PolyphonyError {
 }
 
 /**
- * A call that makes no sense at this moment, such as restarting main or attaching in a cycle.
+ * A call that is not possible in the present state, such as restarting main or attaching in a cycle.
  *
  * ```ts
  * try {
@@ -136,7 +137,7 @@ export class BadState extends PolyphonyError {
 }
 
 /**
- * Wraps something thrown that is not an object (`throw 'oops'`), so that it can travel up the tree; `cause` is the thing.
+ * Wraps a thrown value that is not an object (`throw 'oops'`), so that it can go up the tree; `cause` is that value.
  *
  * ```ts
  * const fiber = spin(function* () {
@@ -157,8 +158,8 @@ export class NonErrorThrown extends PolyphonyError {
 }
 
 /**
- * The signal that a stop throws into a fiber or a block. A light object without a stack, never an `Error`:
- * making a stack would cost more than the whole stop. All children of a parent that are stopped together share one.
+ * The signal that a stop throws into a fiber or a block. It is not an `Error` and has no stack, which would cost more than
+ * the whole stop. All children of a parent that are stopped together share one.
  *
  * ```ts
  * const fiber = spin(function* () {
@@ -174,27 +175,25 @@ export class NonErrorThrown extends PolyphonyError {
  * ```
  */
 export class Stop {
-  /** As errors have one, for those who print it. */
+  /** As in errors, for printing. */
   readonly name = 'Stop'
   constructor(
     /** The value given to `stop(value)`. */
     public value: unknown,
-    /** Why: what was given as `reason`, or a sentence. */
+    /** The `reason` given to `stop`, or a sentence. */
     public reason: unknown,
-    /** @internal When it was asked for. */
+    /** @internal When the stop was requested. */
     readonly since: number,
-    /** @internal When waiting cleanup ends. Of children: the bound from above, their own grace may be shorter (S18). */
+    /** @internal When cleanup that still waits is forced. For children it is an upper bound: their grace may be shorter (S18). */
     readonly deadline: number,
-    /** @internal Whether `deadline` is only a bound. */
+    /** @internal Whether `deadline` is only an upper bound. */
     readonly bound: boolean,
     /** @internal Where stop() was called, in debug mode (S14). */
     readonly site: string | undefined = undefined,
+    /** @internal Whether the region that it ends throws an error that can carry its `suppressed`. */
+    readonly keepsErrors = false,
   ) {}
-  /** @internal When the cleanup of a fiber that it stops has to be over. */
-  deadlineFor(fiber: { grace: number }): number {
-    return this.bound ? Math.min(this.deadline, this.since + fiber.grace) : this.deadline
-  }
-  /** @internal Of a restart that turned into a stop. */
+  /** @internal A restart turned into a stop. */
   become(other: Stop): void {
     this.value = other.value
     this.reason = other.reason
@@ -234,7 +233,7 @@ export function isStop(thrown: unknown): thrown is Stop {
 }
 
 /** Whether `thrown` is this signal, or carries it in its `cause` chain (S66). */
-export function carries(thrown: unknown, signal: Stop | null): boolean {
+export function carries(thrown: unknown, signal: unknown): boolean {
   try {
     for (let depth = 0; depth < 20; depth++) {
       if (thrown === signal) return signal !== null
@@ -247,14 +246,17 @@ export function carries(thrown: unknown, signal: Stop | null): boolean {
   return false
 }
 
-interface Facts {
+/** What is known of an error beyond its own fields. */
+interface ErrorInfo {
   fiber: Fiber
   received: WeakSet<Fiber>
+  /** The content of its `suppressed` as a set, for fast lookup. */
+  suppressed: Set<unknown> | null
 }
-const facts = new WeakMap<object, Facts>()
+const errorInfo = new WeakMap<object, ErrorInfo>()
 
 /**
- * The fiber that an error came from: the first one whose body it left (S24).
+ * The fiber that an error came from (S24).
  *
  * ```ts
  * const parser = spin('parser', function* () {
@@ -268,38 +270,53 @@ const facts = new WeakMap<object, Facts>()
  * ```
  */
 export function errorFiber(error: unknown): Fiber | undefined {
-  return typeof error === 'object' && error !== null ? facts.get(error)?.fiber : undefined
+  return typeof error === 'object' && error !== null ? errorInfo.get(error)?.fiber : undefined
 }
 
-/** An error leaves the body of `fiber`: remember where it came from, and make it something that can travel. */
-export function leaveBody(error: unknown, fiber: Fiber): object {
-  const known = (typeof error === 'object' && error !== null) || typeof error === 'function'
-  const traveller = (known ? error : new NonErrorThrown(error, fiber.path)) as object
-  if (!facts.has(traveller)) facts.set(traveller, { fiber, received: new WeakSet() })
+/** An error leaves the body of `fiber`: records where it came from, and wraps it if it is not an object. */
+export function tagError(error: unknown, fiber: Fiber): object {
+  const isObject = (typeof error === 'object' && error !== null) || typeof error === 'function'
+  const traveller = (isObject ? error : new NonErrorThrown(error, fiber.path)) as object
+  if (!errorInfo.has(traveller))
+    errorInfo.set(traveller, { fiber, received: new WeakSet(), suppressed: null })
   return traveller
 }
 
-/** `fiber` receives this error. False if it has received the same object before (S25). */
+/** Marks an error as received by `fiber`. False if the fiber has received the same object before (S25). */
 export function markReceived(error: unknown, fiber: Fiber): boolean {
-  const entry = facts.get(leaveBody(error, fiber))
-  if (entry === undefined || entry.received.has(fiber)) return false
-  entry.received.add(fiber)
+  const { received } = errorInfo.get(tagError(error, fiber)) as ErrorInfo
+  if (received.has(fiber)) return false
+  received.add(fiber)
   return true
 }
 
-/** Keeps `later` beside `first` in `first.suppressed` (S22). False if `first` cannot hold it (a frozen object). */
-export function suppress(first: unknown, later: unknown): boolean {
-  if (first === later) return true
+/**
+ * Adds `later` to `first.suppressed` (S22). If that is impossible, for instance because `first` is frozen, `later` is
+ * reported.
+ */
+export function addSuppressed(fiber: Fiber, first: unknown, later: unknown): void {
+  if (suppress(first, later, fiber)) return
+  fiber.runtime.report({
+    kind: 'unobserved',
+    message: `an error in ${fiber.path} could not be kept beside the one before it`,
+    error: later,
+  })
+}
+
+function suppress(first: unknown, later: unknown, fiber: Fiber): boolean {
+  if (first === later || (isOverflow(first) && isOverflow(later))) return true // that it overflowed twice says nothing new
   if ((typeof first !== 'object' && typeof first !== 'function') || first === null) return false
+  const info = errorInfo.get(tagError(first, fiber)) as ErrorInfo
   try {
     const before = (first as { suppressed?: unknown }).suppressed
-    if (Array.isArray(before) && before.includes(later)) return true
-    if (Array.isArray(before) && !Object.isFrozen(before)) return before.push(later) > 0
-    // What is there already stays: a SuppressedError brings one of its own.
-    const list = before === undefined ? [] : Array.isArray(before) ? before : [before]
-    const value = [...list, later]
+    // Existing content stays: a SuppressedError has one of its own.
+    const list: unknown[] = before === undefined ? [] : Array.isArray(before) ? before : [before]
+    if (info.suppressed === null || info.suppressed.size !== list.length) info.suppressed = new Set(list)
+    if (info.suppressed.has(later)) return true
+    info.suppressed.add(later)
+    if (list === before && !Object.isFrozen(before)) return list.push(later) > 0
     return Reflect.defineProperty(first, 'suppressed', {
-      value,
+      value: [...list, later],
       configurable: true,
       writable: true,
       enumerable: false,
@@ -310,7 +327,7 @@ export function suppress(first: unknown, later: unknown): boolean {
 }
 
 /**
- * The later errors that this one outshone, if any (S22).
+ * The later errors that this one suppressed, if any (S22).
  *
  * ```ts
  * function* failing(what: string) {
@@ -335,32 +352,67 @@ export function suppressedErrors(error: unknown): readonly unknown[] {
 /** What `raise` and `cancelAfter` accept: an error, an error class or a message. */
 export type ErrorLike = Error | (new (message?: string) => Error) | string
 
-/** Turns what was given into an error object, made by `Base` when it is only a message. */
+/** Turns an ErrorLike into an error object; a message becomes a `Base`. */
 export function makeError(
   given: ErrorLike | undefined,
   Base: new (message?: string) => Error,
   message: string,
 ): Error {
-  checkError(given)
   if (given === undefined) return new Base(message)
   if (typeof given === 'string') return new Base(given)
   return typeof given === 'function' ? new given(message) : given
 }
 
-/** Refuses what cannot be thrown as an error. */
-export function checkError(given: ErrorLike | undefined): void {
-  const isClass = typeof given === 'function' && given.prototype instanceof Error
-  if (
-    given === undefined ||
-    typeof given === 'string' ||
-    isClass ||
-    (typeof given === 'object' && given !== null)
+/** Throws unless it is an ErrorLike or undefined. */
+export function checkError(given: ErrorLike | undefined, where: string): void {
+  if (given === undefined || typeof given === 'string' || isError(given)) return
+  if (typeof given === 'function' && (given === Error || given.prototype instanceof Error)) return
+  throw new BadArgument(
+    `${where} needs an error, an error class or a message, got ${show(given)}` +
+      (Array.isArray(given) ? '. For a class and a message, make the error: new SomeError(message)' : ''),
   )
-    return
-  throw new BadArgument(`expected an error, an error class or a message, got ${show(given)}`)
 }
 
-/** A value as it should appear in a message: short, on one line. */
+/** Whether it is an error, also one of another realm or one that only inherits from Error. */
+function isError(given: unknown): boolean {
+  return given instanceof Error || Object.prototype.toString.call(given) === '[object Error]'
+}
+
+/** S69: an op was spread, destructured or looped over. */
+export function iteratedByHand(fiber: Fiber, what: string, op = what): BadYield {
+  return new BadYield(
+    `${what} was iterated by something other than yield* in ${fiber.path}. ` +
+      `Ops cannot be spread, destructured or looped over; write: const value = yield* ${op}`,
+  )
+}
+
+export function notInFiber(what: string): NotInFiber {
+  return new NotInFiber(
+    `${what} was used outside any fiber. Start a program with main(function* () { ... }), ` +
+      'or call run(function* () { ... }) from async code. In a callback, fiber.spin(...) makes a child of a fiber that you kept.',
+  )
+}
+
+/**
+ * Whether an error is a stack overflow, which engines tell only in the message. Called where little stack is left: no regular
+ * expression, since V8 ends the process if it has no stack to compile one.
+ */
+export function isOverflow(error: unknown): error is Error {
+  try {
+    if (!(error instanceof Error)) return false
+    return error.message.includes('call stack size') || error.message.includes('too much recursion')
+  } catch {
+    return false // a proxy with a trap, or a message that is no text
+  }
+}
+
+/**
+ * A value as it should appear in a message: short, on one line.
+ *
+ * ```ts
+ * console.log(show('text'), show([1, 2]), show(() => 1)) // "text" an array of 2 a function
+ * ```
+ */
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
   if (typeof value === 'function') return value.name ? `function ${value.name}` : 'a function'

@@ -1,43 +1,84 @@
-// The fiber: one generator with its place in the tree. This file is its public face, record.ts what it is made of;
-// the work is done by step (running), gate and stop (signals) and tree (ends).
+// Fiber: one generator and its position in the tree. Its fields, its public methods, and how fibers are made (spin). Running
+// is in step.ts, signals and deadlines in switchpoint.ts, ends in tree.ts, rarely used fields in rare.ts.
 
-import { checkBody, nameOf, type Result, type Returned, repeatable } from './body.js'
-import { callSite, debugging, opEntered } from './debug.js'
-import { BadArgument, BadState, Cancel, type ErrorLike, makeError, Stop, show } from './errors.js'
-import { notInFiber } from './gate.js'
+import { checkBody, nameOf, op, type Result, type Returned } from './body.js'
+import { current } from './current.js'
+import { callSite, debugging, describe, opEntered, rememberSpin } from './debug.js'
+import {
+  BadArgument,
+  BadState,
+  Cancel,
+  checkError,
+  type ErrorLike,
+  makeError,
+  notInFiber,
+  Stop,
+  show,
+} from './errors.js'
+import { AwaitOp, awaitAll, JoinOp, joinAll, selectFirst } from './join.js'
+import { append } from './list.js'
 import { deliver, Mailbox } from './mailbox.js'
-import { AwaitOp, awaitAll, checkFibers, JoinOp, joinAll, selectFirst } from './observe.js'
-import { describe, type Op, type Switchpoint } from './op.js'
-import { checkGrace, checkName, checkOptions } from './options.js'
-import { makeOutcome, type Outcome } from './outcome.js'
-import * as P from './phase.js'
-import { FiberRecord } from './record.js'
-import type { Region } from './region.js'
+import { monitor, unmonitor } from './monitor.js'
+import type { BaseOp, Op, Switchpoint } from './op.js'
+import { check, checkName, checkOptions, checkTimeLimit } from './options.js'
+import { RareState } from './rare.js'
 import { askRestart, type RestartOptions, revive } from './restart.js'
-import { baton } from './runqueue.js'
+import type { Ring } from './ring.js'
 import type { Runtime } from './runtime.js'
-import { inheritContext, type Spin, spinRoot, spinUnder, stopOnAbort } from './spin.js'
-import { cancelRestart, queueError, requestStop } from './stop.js'
+import {
+  applyOptions,
+  checkRootOptions,
+  checkSpinOptions,
+  inheritContext,
+  type RunOptions,
+  type Spin,
+} from './spin.js'
+import {
+  type AnswerCode,
+  CLOSING,
+  DEAD,
+  type EndCode,
+  FORCED,
+  GRACE,
+  LIVE,
+  makeOutcome,
+  NONE,
+  type Outcome,
+  OVER,
+  type Phase,
+  type PhaseCode,
+  phaseName,
+  RUNNABLE,
+  STATES,
+  type State,
+  type StateCode,
+  WAITING,
+} from './state.js'
 import { wake } from './suspend.js'
+import { graceEnd, isForced, type Ladder, queueError, type Region, regionsOf } from './switchpoint.js'
 import { emit, tapped } from './tap.js'
-import { childLeft, link, type Owner, stopChildren, unlink } from './tree.js'
+import {
+  childLeft,
+  type EndListener,
+  innermostOwner,
+  moveTo,
+  type Owner,
+  stopChildren,
+  stopFiber,
+} from './tree.js'
 
-/** What `monitor()` sends to the mailbox of its caller when the fiber ends. */
-export interface FiberEnd {
-  /** Tells it apart from other messages. */
-  readonly type: 'end'
-  /** Who has ended. */
-  readonly fiber: Fiber
-  /** How it ended. */
-  readonly outcome: Outcome<unknown>
-}
-
-/** How a fiber is to be stopped. */
+/** Options of `stop`. */
 export interface StopOptions {
   /** Milliseconds that cleanup may wait before it is forced (S18). */
   grace?: number
-  /** Why; shows in `fiber.stopReason`, also of every descendant. */
+  /** The reason, shown as `fiber.stopReason` of the fiber and its descendants. */
   reason?: unknown
+}
+
+/** What `stop`, `kill`, `raise` and others return. They have acted already: `yield*` it to wait for the end, or ignore it (S08). */
+export interface Ending<T> extends Op<Outcome<T>> {
+  /** Marks it for tools: unlike any other op it may be dropped. */
+  readonly isEnding: true
 }
 
 type Results<F extends readonly Fiber<any, any>[]> = {
@@ -50,10 +91,13 @@ type Selected<F extends readonly Fiber<any, any>[]> = {
 }[number]
 
 const NO_ARGS: readonly unknown[] = []
+const NO_OPTIONS: StopOptions = {}
+const STOP_OPTIONS = { grace: checkTimeLimit, reason: check.any }
+let lastId = 0
 
 /**
- * A running generator in the tree. `spin` makes one; `new Fiber(body)` makes a raw one that belongs to nobody and
- * runs only when somebody transfers to it (S62). `T` is its value, `M` types the messages it is sent.
+ * A running generator in the tree. `spin` makes one; `new Fiber(body)` makes a raw one, which has no parent and
+ * runs only when a fiber transfers to it (S62). `T` is its value, `M` types the messages it is sent.
  *
  * ```ts
  * const fiber = spin('answer', function* () {
@@ -65,7 +109,42 @@ const NO_ARGS: readonly unknown[] = []
  * console.log(fiber.state) // dead
  * ```
  */
-export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
+export class Fiber<T = unknown, M = any> implements Op<T> {
+  // All fields are set in the constructor, in one shape.
+  /** @internal */ _phase: PhaseCode = LIVE
+  /** @internal The signal thrown into it, once it was asked to end. */ stopSignal: Stop | null = null
+  /** @internal Deadlines and counters of its end, made when needed. */ ladder: Ladder | null = null
+  /** @internal The children that hang on it, newest first. */ newest: Fiber<any, any> | null = null
+  /** A number that no other fiber of this process has. */
+  readonly id = ++lastId
+  /** @internal */ _grace = GRACE
+  /** @internal */ _state: StateCode = RUNNABLE
+  /** @internal What `value` means. */ how: AnswerCode | EndCode = NONE
+  /** @internal Ops that may still finish at once; below 0 the next op goes through the gate (S09). */ budget: number
+  /** @internal */ generator: Iterator<unknown> | null = null
+  /** @internal The op it waits in: `fiber.op === op` decides whether an answer is wanted. */
+  op: BaseOp<any> | null = null
+  /** @internal The answer of the op while alive, the result afterwards. */ value: unknown = undefined
+  /** @internal The innermost region that it is in: a block, or the fiber itself. */ innermost: Region = this
+  /** @internal Errors to be thrown at the next switchpoints, in order of arrival (S26). */
+  errors: Ring<{ error: unknown; fromChild: boolean }> | null = null
+  /** @internal */ owner: Owner | null = null
+  /** @internal The next in the run queue. */ behind: Fiber | null = null
+  /** @internal Siblings, the older and the newer one. */
+  before: Fiber<any, any> | null = null
+  /** @internal */ after: Fiber<any, any> | null = null
+  /** @internal The list of listeners to its end (see tree.ts). */ lastListener: EndListener | null = null
+  /** @internal */ _mailbox: Ring<unknown> | null = null
+  /** @internal Never changed in place: a writer makes a new map, so sharing is free (S56). */
+  locals: ReadonlyMap<object, unknown> | null = null
+  /** @internal */ rare: RareState | null = null
+  /** @internal */ givenName: string | undefined = undefined
+  /** @internal When it began to wait; 0 unless steps are watched (see Runtime.watchedStep). */ since = 0
+  /** @internal */ readonly body: (...args: any[]) => unknown
+  /** @internal */ args: readonly unknown[]
+  /** Its runtime: for ops that need a clock, timers, or hold the process (`polyphony/op`). */
+  readonly runtime: Runtime
+
   /**
    * Makes a raw fiber. The first `transfer` or `schedule` runs it, and that value is the body's argument (S62).
    *
@@ -91,21 +170,31 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     runtime?: Runtime,
     parent: Fiber | null = null,
   ) {
-    super(body, args, runtime ?? Fiber.current.runtime, runtime === undefined ? Fiber.current : parent)
-    if (runtime === undefined) {
+    const isRaw = runtime === undefined
+    if (isRaw) parent = Fiber.current
+    this.body = body
+    this.args = args
+    this.runtime = runtime ?? (parent as Fiber).runtime
+    this.budget = this.runtime.freshBudget
+    if (parent !== null) {
+      this._grace = parent._grace
+      this.locals = parent.locals
+    }
+    if (debugging) rememberSpin(this)
+    if (isRaw) {
       checkBody(body, 'new Fiber()')
-      this._state = P.WAITING
-      this.coldRecord().raw = true
-      inheritContext(this, Fiber.current)
+      this._state = WAITING
+      this.rareState().isRaw = true
+      inheritContext(this, parent as Fiber)
     }
   }
 
-  // ---- which one it is
+  // ---- identity and state
 
   /** The fiber that runs now. Throws `NotInFiber` outside one. */
   static get current(): Fiber {
-    if (baton.fiber === null) throw notInFiber('Fiber.current')
-    return baton.fiber
+    if (current.fiber === null) throw notInFiber('Fiber.current')
+    return current.fiber
   }
 
   /** The given name, else the name of the body with the fiber's number. */
@@ -113,7 +202,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return this.givenName ?? `${nameOf(this.body) || 'fiber'}#${this.id}`
   }
   set name(name: string) {
-    checkName(name, 'a fiber')
+    checkName(name, 'the name of a fiber')
     this.givenName = name
   }
 
@@ -130,23 +219,23 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   }
 
   /** What it is doing now: `'runnable' | 'running' | 'waiting' | 'dead'`. */
-  get state(): P.State {
-    return P.STATES[this._state] as P.State
+  get state(): State {
+    return STATES[this._state] as State
   }
 
   /** How far its end has come: `'live' | 'requested' | 'unwinding' | 'forced' | 'closing' | 'dead'`. */
-  get phase(): P.Phase {
-    return P.PHASES[this._phase] as P.Phase
+  get phase(): Phase {
+    return phaseName(this._phase)
   }
 
   /** How it ended; undefined while it lives. */
   get outcome(): Outcome<T> | undefined {
-    return this._state === P.DEAD ? makeOutcome<T>(this.how, this.value) : undefined
+    return this._state === DEAD ? makeOutcome<T>(this.how, this.value) : undefined
   }
 
   /** How many times it has been started: 1, and one more for each restart. */
   get incarnation(): number {
-    return this.cold?.incarnation ?? 1
+    return this.rare?.incarnation ?? 1
   }
 
   /** Why it is being, or was, stopped (S14). */
@@ -156,17 +245,17 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** What it waits for, as text; undefined while it does not wait. */
   get waitsFor(): string | undefined {
-    return this.op === null || this._state !== P.WAITING ? undefined : describe(this.op)
+    return this.op === null || this._state !== WAITING ? undefined : describe(this.op)
   }
 
-  /** An AbortSignal that fires when this fiber is asked to stop (S57). Made at the first look. */
+  /** An AbortSignal that aborts when this fiber is asked to stop (S57). Made on first use. */
   get signal(): AbortSignal {
-    const cold = this.coldRecord()
-    if (cold.controller === null) {
-      cold.controller = new AbortController()
-      if (this._phase !== P.LIVE) cold.controller.abort(this.stopReason)
+    const rare = this.rareState()
+    if (rare.controller === null) {
+      rare.controller = new AbortController()
+      if (this._phase !== LIVE) rare.controller.abort(this.stopReason)
     }
-    return cold.controller.signal
+    return rare.controller.signal
   }
 
   /** The fiber it belongs to; null for the root of a tree. */
@@ -177,26 +266,35 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   /** Its living children, oldest first, also those that belong to a scope it is in. */
   get children(): Fiber[] {
     const found: Fiber[] = []
-    for (let region: Region | null = this.innermost; region !== null; region = region.outer) {
-      for (let child = region.newest; child !== null; child = child.older) found.push(child)
+    for (const region of regionsOf(this)) {
+      for (let child = region.newest; child !== null; child = child.before) found.push(child)
     }
     return found.sort((a, b) => a.id - b.id)
   }
 
+  /** How long cleanup may wait when it is stopped, in milliseconds (S18). Children start with their parent's. */
+  get grace(): number {
+    return this._grace
+  }
+  set grace(grace: number) {
+    checkTimeLimit(grace, 'the grace of a fiber')
+    this._grace = grace
+  }
+
   // ---- waiting for it
 
-  /** `yield* fiber` waits for the end and gives the value (S31). */
+  /** `yield* fiber` waits for the end and returns the value (S31). */
   [Symbol.iterator](): Iterator<Switchpoint, T, unknown> {
     return new AwaitOp<T>(this)
   }
 
-  /** Waits for the end: gives the value, throws the error, or throws `FiberStopped` if it was stopped without a value (S31). */
+  /** Waits for the end: returns the value, throws the error, or throws `FiberStopped` if it was stopped without a value (S31). */
   await(): Op<T> {
     return new AwaitOp<T>(this)
   }
 
   /**
-   * Waits for the end and tells how it was. Never throws (S31).
+   * Waits for the end and returns the outcome. Never throws (S31).
    *
    * ```ts
    * const fiber = spin(() => sleep(1000))
@@ -209,7 +307,8 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   }
 
   /**
-   * Waits for all of them: results in argument order. On the first error the rest are stopped and awaited, then it is thrown (S31).
+   * Waits for several fibers; returns their values in argument order. On the first error, the rest are stopped and awaited,
+   * then the error is thrown (S31).
    *
    * ```ts
    * const [a, b] = yield* Fiber.await(spin(() => 1), spin(() => 'two'))
@@ -218,11 +317,12 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
    */
   static await<F extends readonly Fiber<any, any>[]>(...fibers: F): Op<Results<F>> {
     checkFibers(fibers, 'Fiber.await()')
-    return repeatable('Fiber.await()', () => awaitAll(fibers)) as Op<any>
+    return op('Fiber.await()', () => awaitAll(fibers)) as Op<any>
   }
 
   /**
-   * The first of them to end, as `[fiber, value]`. Throws if that one failed. Stops nobody (S37).
+   * Waits for the first of several fibers to end; returns `[fiber, value]`. Throws if that fiber failed. The others are not
+   * stopped (S37).
    *
    * ```ts
    * const slow = spin('slow', () => sleep(100))
@@ -233,13 +333,14 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
    */
   static select<F extends readonly Fiber<any, any>[]>(...fibers: F): Op<Selected<F>> {
     checkFibers(fibers, 'Fiber.select()')
-    return repeatable('Fiber.select()', () => selectFirst(fibers)) as Op<any>
+    return op('Fiber.select()', () => selectFirst(fibers)) as Op<any>
   }
 
   // ---- ending it
 
   /**
-   * Ends it in order: cleanup runs and may wait (S11, S16). The outcome is `stopped` with the value. `yield*` the result to see it through.
+   * Stops the fiber: cleanup runs and may wait (S11, S16). The outcome is `stopped` with the value. `yield*` the result to
+   * wait for the end.
    *
    * ```ts
    * const fiber = spin(function* () {
@@ -254,25 +355,24 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
    * console.log(yield* fiber.stop('enough')) // { type: 'stopped', value: 'enough' }
    * ```
    */
-  stop(value?: unknown, options: StopOptions = {}): Op<Outcome<T>> {
-    const stop = this.makeStop(value, options, 'stop()')
-    cancelRestart(this, stop)
-    requestStop(this, stop)
+  stop(value?: unknown, options: StopOptions = NO_OPTIONS): Ending<T> {
+    stopFiber(this, this.makeStop(value, options, 'stop()'))
     return this.seenThrough()
   }
 
   /** Like `stop`, without a value: what parents do to their children. */
-  terminate(options: StopOptions = {}): Op<Outcome<T>> {
+  terminate(options: StopOptions = NO_OPTIONS): Ending<T> {
     return this.stop(undefined, options)
   }
 
-  /** Ends it at once: only synchronous cleanup still runs (S19). */
-  kill(): Op<Outcome<T>> {
+  /** Ends the fiber at once: only synchronous cleanup still runs (S19). */
+  kill(): Ending<T> {
     return this.stop(undefined, { grace: 0, reason: 'killed' })
   }
 
   /**
-   * Throws an error at its current switchpoint. An ordinary error: it may be caught (S67).
+   * Throws an error at its current switchpoint: an error, a class with its message, or only a message. It is an ordinary
+   * error, which may be caught (S67).
    *
    * ```ts
    * const fiber = spin(function* () {
@@ -286,27 +386,27 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
    * yield* fiber.raise('a shock')
    * ```
    */
-  raise(error?: ErrorLike): Op<Outcome<T>> {
-    this.throwInto(makeError(error, Error, `raised in ${this.path}`))
+  raise(error?: ErrorLike, message?: string): Ending<T> {
+    checkError(error, 'raise()')
+    this.throwInto(makeError(error, Error, message ?? `raised in ${this.path}`))
     return this.seenThrough()
   }
 
   /** Throws `Cancel`, or the error given, at its current switchpoint (S67). */
-  cancel(error?: ErrorLike): Op<Outcome<T>> {
+  cancel(error?: ErrorLike): Ending<T> {
+    checkError(error, 'cancel()')
     this.throwInto(makeError(error, Cancel, `${this.path} was cancelled`))
     return this.seenThrough()
   }
 
-  /** What a verb returns: `yield*` it to wait for the end. Nobody has to. */
-  private seenThrough(): Op<Outcome<T>> {
-    const op = new JoinOp<T>(this)
-    if (debugging) opEntered(op)
-    return op
+  /** What a verb returns: it may be dropped. */
+  private seenThrough(): Ending<T> {
+    return new JoinOp<T>(this).droppable() as unknown as Ending<T>
   }
 
   private throwInto(error: Error): void {
     // S67: only a live fiber can be raised in.
-    if (this._phase !== P.LIVE) {
+    if (this._phase !== LIVE) {
       if (tapped) emit('dropped', this, error)
     } else {
       if (tapped) emit('raise', this, error)
@@ -315,7 +415,7 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
   }
 
   /**
-   * Ends it with its children, then runs its body again: the same handle, a new incarnation (S41).
+   * Stops the fiber and its children, then runs its body again: the same object, a new incarnation (S41).
    * Arguments, if given, replace the old ones. The mailbox is emptied now; later messages reach the new incarnation.
    *
    * ```ts
@@ -333,37 +433,34 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return this.restartWith(args.length > 0 ? { args } : {})
   }
 
-  /** `restart` with options: `keepMailbox` hands the waiting messages to the new incarnation. */
+  /** `restart` with options: `keepMailbox` passes the waiting messages to the new incarnation. */
   restartWith(options: RestartOptions): this {
     askRestart(this, options, false)
-    if (this._state === P.DEAD) {
-      revive(this)
-      const signal = this.cold?.abortSignal
-      if (signal != null) stopOnAbort(this, signal)
-    }
+    if (this._phase === OVER) revive(this)
     return this
   }
 
-  /** @internal Ends it, unless it is dead; it lives again when `restartWith` is called. A stop calls it off (S42). */
+  /** @internal Stops the fiber, unless it is dead, and restarts it when `restartWith` is called. A stop calls it off (S42). */
   holdRestart(options: { grace?: number } = {}): void {
     askRestart(this, options, true)
   }
 
   /** @internal */
   makeStop(value: unknown, options: StopOptions, where: string): Stop {
-    const { grace = this.grace } = checkOptions(options, ['grace', 'reason'], where)
-    checkGrace(grace, where)
+    if (options !== NO_OPTIONS) checkOptions(options, STOP_OPTIONS, where)
+    const { grace = this._grace } = options
     const now = this.runtime.now()
     const reason =
       options.reason ??
-      (baton.fiber === null ? 'stopped from outside any fiber' : `stopped by ${baton.fiber.name}`)
+      (current.fiber === null ? 'stopped from outside any fiber' : `stopped by ${current.fiber.name}`)
     return new Stop(value, reason, now, now + grace, false, debugging ? callSite() : undefined)
   }
 
   // ---- resuming it
 
   /**
-   * Wakes it from `suspend` or `transfer` with a value; an Error is thrown there. False if it waits for something else (S63).
+   * Wakes the fiber from `suspend` or `transfer` with a value; an Error is thrown there. False if it waits for something else
+   * (S63).
    *
    * ```ts
    * const fiber = spin(() => suspend())
@@ -398,15 +495,15 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     return deliver(this, message)
   }
 
-  /** The messages that wait for it; can be bounded with `cap(n)` (S38). */
+  /** Its unread messages; `cap(n)` sets a capacity (S38). */
   get mailbox(): Mailbox<M> {
-    const cold = this.coldRecord()
-    if (cold.mailbox === null) cold.mailbox = new Mailbox(this)
-    return cold.mailbox
+    const rare = this.rareState()
+    rare.mailbox ??= new Mailbox(this)
+    return rare.mailbox
   }
 
   /**
-   * From now on its end, of every incarnation, arrives in the caller's mailbox as a `FiberEnd`.
+   * From now on each end of this fiber, of every incarnation, arrives in the caller's mailbox as a `FiberEnd`.
    *
    * ```ts
    * const worker = spin('worker', () => 'done')
@@ -416,33 +513,17 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
    * ```
    */
   monitor(): void {
-    const watcher = Fiber.current
-    if (this._state === P.DEAD) {
-      watcher.notify({ type: 'end', fiber: this, outcome: this.outcome as Outcome<T> })
-      return
-    }
-    const cold = this.coldRecord()
-    if (cold.monitors === null) cold.monitors = new Set()
-    cold.monitors.add(watcher)
-    const own = watcher.coldRecord()
-    if (own.monitoring === null) own.monitoring = new Set()
-    own.monitoring.add(this)
+    monitor(this, Fiber.current)
   }
 
-  /** @internal A message that must not be lost because the mailbox is full. */
-  notify(end: FiberEnd): void {
-    deliver(this, end, false)
-  }
-
-  /** Ends what `monitor()` began. */
+  /** Undoes `monitor()`. */
   unmonitor(): void {
-    this.cold?.monitors?.delete(Fiber.current)
-    Fiber.current.cold?.monitoring?.delete(this)
+    unmonitor(this, Fiber.current)
   }
 
   // ---- the tree
 
-  /** Spins a child of this fiber, from wherever you are. */
+  /** Spins a child of this fiber, also from other fibers and from callbacks. */
   get spin(): Spin {
     return ((first: any, ...rest: any[]) => spinUnder(this, first, rest)) as Spin
   }
@@ -468,24 +549,24 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
     for (let f: Fiber | null = parent; f !== null; f = f.parent) {
       if (f === this) throw refuse(f === parent ? 'they are the same fiber' : 'that would make a cycle')
     }
-    if (this.owner === null && !this.cold?.raw) throw refuse('it is the root of its tree')
-    if (this._state === P.DEAD) throw refuse('it is dead')
+    if (this.owner === null && !this.rare?.isRaw) throw refuse('it is the root of its tree')
+    if (this._state === DEAD) throw refuse('it is dead')
     if (!parent.isOpen) throw refuse('the new parent is over')
     if (parent.runtime !== this.runtime) throw refuse('they live in different runtimes')
     const old = this.owner
-    unlink(this)
-    link(this, parent)
-    if (this.cold?.raw) {
-      this.cold.raw = false
+    moveTo(this, parent)
+    if (this.rare?.isRaw) {
+      this.rare.isRaw = false
       this.runtime.alive++
     }
-    old?.host.cold?.supervisor?.childChanged(this)
+    old?.host.rare?.supervisor?.childChanged(this)
+    parent.rare?.supervisor?.childCame(this)
     if (old !== null) childLeft(old)
     return this
   }
 
   /**
-   * Gives it to the root of its tree, so that it outlives its parent (S07).
+   * Makes it a child of the root of its tree, so that it outlives its parent (S07).
    *
    * ```ts
    * const late = yield* spin(function* () {
@@ -506,14 +587,14 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
 
   /** Asks all children to stop, newest first, without waiting. */
   stopChildren(options: { grace?: number } = {}): void {
-    checkGrace(checkOptions(options, ['grace'], 'stopChildren()').grace, 'stopChildren()')
-    for (let region: Region | null = this.innermost; region !== null; region = region.outer) {
+    checkOptions(options, { grace: checkTimeLimit }, 'stopChildren()')
+    for (const region of regionsOf(this)) {
       if (region.newest !== null) stopChildren(region as Owner, options.grace)
     }
   }
 
   /**
-   * Waits until all present children are dead; gives their outcomes, oldest first (S02).
+   * Waits until all present children are dead; returns their outcomes, oldest first (S02).
    *
    * ```ts
    * spin(() => 1)
@@ -522,15 +603,175 @@ export class Fiber<T = unknown, M = any> extends FiberRecord implements Op<T> {
    * ```
    */
   joinChildren(): Op<Outcome<unknown>[]> {
-    return repeatable('joinChildren()', () => joinAll(this.children))
+    return op('joinChildren()', () => joinAll(this.children))
   }
 
   /** Stops all children and waits for them. */
   shutdownChildren(options: { grace?: number } = {}): Op<Outcome<unknown>[]> {
     const children = this.children
     this.stopChildren(options)
-    const op = repeatable('shutdownChildren()', () => joinAll(children))
-    if (debugging) opEntered(op as unknown as { describe(): string })
-    return op
+    const joining = op('shutdownChildren()', () => joinAll(children))
+    if (debugging) opEntered(joining as unknown as { describe(): string }) // they have been asked already
+    return joining
   }
+
+  // ---- as text
+
+  /** Its path and what it is doing: `main > server (waiting for accept())`. */
+  toString(): string {
+    const { waitsFor } = this
+    const doing = waitsFor === undefined ? this.state : `waiting for ${waitsFor}`
+    return `${this.path} (${doing}${this.phase === 'live' || this.phase === 'dead' ? '' : `, ${this.phase}`})`
+  }
+
+  /** What `console.log(fiber)` prints. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return `Fiber ${this.toString()}`
+  }
+
+  // ---- for the other files of the core
+
+  /** @internal */
+  get mailboxSize(): number {
+    return (this.rare?.restart?.mailbox ?? this._mailbox)?.size ?? 0
+  }
+
+  /** @internal */
+  rareState(): RareState {
+    if (this.rare === null) this.rare = new RareState()
+    return this.rare
+  }
+
+  /** @internal Every owner has its host; a scope's is the fiber that runs it, or ran it. */
+  get host(): Fiber {
+    return this as unknown as Fiber
+  }
+  /** @internal Whether children may still be added. */
+  get isOpen(): boolean {
+    return this._phase < CLOSING
+  }
+  /** @internal Whether code of its own will still run: its body, or cleanups of `use`. */
+  get willRun(): boolean {
+    return this.isOpen || (this.rare !== null && this.rare.cleanups !== null)
+  }
+  /** @internal */
+  get isUnstarted(): boolean {
+    return this.generator === null && this.op === null && this._phase < CLOSING
+  }
+  /** @internal */
+  get isIsolated(): boolean {
+    return this.rare?.isIsolated === true
+  }
+  /** @internal The latest time for children that are stopped now. */
+  childDeadline(): number {
+    return graceEnd(this)
+  }
+}
+
+function checkFibers(fibers: readonly unknown[], where: string): void {
+  for (const fiber of fibers) {
+    if (!(fiber instanceof Fiber)) {
+      throw new BadArgument(`${where} needs fibers to wait for, got ${show(fiber)}`)
+    }
+  }
+}
+
+// ---- making fibers
+
+/**
+ * Starts a child of the current fiber and returns it at once; the body runs later (S05). A name or options may come
+ * first, the arguments of the body come last.
+ *
+ * ```ts
+ * function* work(ms: number) {
+ *   yield* sleep(ms)
+ *   return `${ms} ms later`
+ * }
+ * const plain = spin(work, 10)
+ * const named = spin('worker', work, 20)
+ * const patient = spin({ name: 'patient', grace: 30_000 }, work, 30)
+ * console.log(yield* Fiber.await(plain, named, patient)) // [ '10 ms later', '20 ms later', '30 ms later' ]
+ * ```
+ */
+export const spin = function spin(first: unknown, ...rest: unknown[]): Fiber {
+  if (current.fiber === null) throw notInFiber('spin()')
+  return spinUnder(current.fiber, first, rest)
+} as Spin
+
+/** `spin` for a given parent. */
+function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[]): Fiber {
+  if (typeof first === 'function') {
+    return spawn(parent, first as () => unknown, rest.length > 0 ? rest : NO_ARGS) // an idle fiber keeps no empty array
+  }
+  const body = rest[0] as () => unknown
+  const args = rest.length > 1 ? rest.slice(1) : NO_ARGS
+  if (typeof first === 'string') {
+    checkName(first, 'the name of spin()')
+    return spawn(parent, body, args, first)
+  }
+  const options = checkSpinOptions(first, parent.runtime)
+  const fiber = spawn(parent, body, args, options.name)
+  applyOptions(fiber, options)
+  return fiber
+}
+
+function spawn(
+  parent: Fiber,
+  body: (...args: any[]) => unknown,
+  args: readonly unknown[],
+  name?: string,
+): Fiber {
+  checkBody(body, 'spin()')
+  const owner = parent === current.fiber && parent.innermost !== parent ? innermostOwner(parent) : parent
+  if (!owner.isOpen || (parent._phase >= FORCED && isForced(parent))) refuseSpin(parent, owner, body)
+  const { runtime } = parent
+  const fiber = new Fiber(body, args, runtime, parent)
+  if (name !== undefined) fiber.givenName = name
+  if (parent.rare !== null) inheritContext(fiber, parent)
+  fiber.owner = owner
+  owner.newest = append<Fiber<any, any>>(owner.newest, fiber)
+  runtime.alive++
+  if (tapped) emit('spin', fiber)
+  runtime.push(fiber)
+  if (parent.rare !== null) parent.rare.supervisor?.childCame(fiber)
+  return fiber
+}
+
+/** Nothing can be spun into what is ending (S06): it would not be stopped, or not be waited for. */
+function refuseSpin(parent: Fiber, owner: Owner, body: (...args: any[]) => unknown): never {
+  const what =
+    owner === parent
+      ? `its parent ${parent.path} ${parent._phase === FORCED ? 'is being forced to end' : 'is over'}`
+      : `the scope in ${parent.path} that it would belong to is ending`
+  throw new BadState(`${nameOf(body) || 'a fiber'} cannot be spun: ${what}`)
+}
+
+/**
+ * Starts a fiber without a parent: a pool uses it to close a resource when the releasing fiber cannot wait. `outOfBand` puts
+ * it at the head of the run queue and sends its errors to `main`. `where` names the call, for errors.
+ *
+ * ```ts
+ * const { runtime } = Fiber.current
+ * const closing = spinRoot(runtime, () => sleep(10), { name: 'closing' })
+ * console.log(closing.path, closing.parent) // closing null
+ * yield* closing
+ * ```
+ */
+export function spinRoot(
+  runtime: Runtime,
+  body: (...args: any[]) => unknown,
+  options: RunOptions & { outOfBand?: boolean; link?: boolean } = {},
+  where = 'run()',
+): Fiber {
+  checkBody(body, where)
+  checkRootOptions(options, runtime, where)
+  const fiber = new Fiber(body, NO_ARGS, runtime, null)
+  fiber.givenName = options.name
+  runtime.roots.add(fiber)
+  runtime.alive++
+  if (options.outOfBand) fiber.rareState().isOutOfBand = true
+  if (tapped) emit('spin', fiber)
+  runtime.push(fiber, options.outOfBand)
+  applyOptions(fiber, options)
+  return fiber
 }

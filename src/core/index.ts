@@ -1,29 +1,31 @@
-// The core's public face for the other rooms of the house. Users import from 'polyphony'.
+// What the core exports to the other rooms. Users import from 'polyphony' and 'polyphony/op'.
 
 export { onAbort } from './abort.js'
 export type { Backend, Context, Report } from './backend.js'
+export { Block } from './block.js'
 export {
   type Body,
   checkBody,
   isGenerator,
   isGeneratorFunction,
-  isPlainGenerator,
   nameOf,
   nextOf,
+  op,
   type Refused,
   type Result,
   type Returned,
-  repeatable,
+  Run,
   returnOf,
   runBody,
   runnerOf,
   runReturned,
   throwOf,
 } from './body.js'
-export { addCleanup, endedInOrder, removeCleanup } from './cleanup.js'
-export type { Supervisor } from './cold.js'
-export { debugging, opEntered, opSite, rememberOp, shared, userStack } from './debug.js'
+export { addCleanup } from './cleanup.js'
+export { callout, current } from './current.js'
+export { debugging, describe, opEntered, opSite, userStack } from './debug.js'
 export {
+  addSuppressed,
   BadArgument,
   BadState,
   BadYield,
@@ -33,56 +35,90 @@ export {
   errorFiber,
   FiberStopped,
   isStop,
-  leaveBody,
   markReceived,
   NonErrorThrown,
   NotInFiber,
+  notInFiber,
   PolyphonyError,
   Stop,
   show,
   suppressedErrors,
+  tagError,
 } from './errors.js'
-export { Fiber, type FiberEnd, type StopOptions } from './fiber.js'
-export { HOLD, isForced, notInFiber, unwindingRegion } from './gate.js'
+export { type Ending, Fiber, type StopOptions, spin, spinRoot } from './fiber.js'
+export { type Holdable, HoldBlock, Holding } from './hold.js'
+export { failureOf, isDead, Watch, type WatchListener } from './join.js'
+export { append, type Linked, listBackwards, remove } from './list.js'
 export { createLocal, type Local } from './local.js'
 export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
-export { failureOf } from './observe.js'
+export type { FiberEnd } from './monitor.js'
 export {
+  answer,
   BaseOp,
   DONE,
-  doneIn,
-  enteredTwice,
   fail,
-  freePass,
-  LATER,
+  IdleOp,
   LateOp,
   type Op,
   type Routine,
+  runningFiber,
+  SUSPENDED,
   type Switchpoint,
   settle,
+  tryFastPath,
 } from './op.js'
-export { checkGrace, checkMs, checkName, checkOptions } from './options.js'
-export { makeOutcome, type Outcome } from './outcome.js'
-export { ABORTING, ERROR, type Phase, type State } from './phase.js'
-export { Region } from './region.js'
-export type { RestartOptions } from './restart.js'
-export { Ring } from './ring.js'
-export { baton } from './runqueue.js'
-export { type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
-export { scope } from './scope.js'
 export {
-  checkSignal,
-  innermostOwner,
-  type RunOptions,
-  type Spin,
-  type SpinOptions,
-  spin,
-  spinRoot,
-} from './spin.js'
-export { endForGood, queueError } from './stop.js'
+  type Check,
+  type Checks,
+  check,
+} from './options.js'
+export { Attempt, OutsideOp } from './outside.js'
+export { hasTraces } from './rare.js'
+export { isHeld, isRestarting, type RestartOptions } from './restart.js'
+export { Ring } from './ring.js'
+export { type Meter, type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
+export { attempt, scope } from './scope.js'
+export { RUN_OPTIONS, type RunOptions, type Spin, type SpinOptions } from './spin.js'
+export {
+  ABORTING,
+  BARS_ALL,
+  DIED,
+  ENDED,
+  type EndCode,
+  ERROR,
+  makeOutcome,
+  type Outcome,
+  type Phase,
+  RAN_OUT,
+  type State,
+  VALUE,
+  WAITING,
+} from './state.js'
 export { isSuspended, Snooze, snooze, suspend, transfer } from './suspend.js'
-export { type TapEvent, type TapListener, tap } from './tap.js'
-export { cancelAfter, ensure, moveOnAfter, shield, type Timeout, Wall } from './timeout.js'
+export {
+  blocksOf,
+  forcedAt,
+  graceEnd,
+  isForced,
+  isUnwinding,
+  LATER,
+  queueError,
+  type Region,
+  regionsOf,
+} from './switchpoint.js'
+export { type TapEvent, type TapListener, type TapOptions, tap } from './tap.js'
+export { BarrierBlock, cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'
 export { type TimerNode, Timers } from './timers.js'
-export { keepBeside, type Observer, observe, unobserve } from './tree.js'
-export { Place, Waiters } from './waiters.js'
+export {
+  type EndListener,
+  type EndMoment,
+  hasRunOut,
+  innermostOwner,
+  listen,
+  type Owner,
+  onEnd,
+  release,
+  type Supervisor,
+  unlisten,
+} from './tree.js'
+export { Waiter, Waiters } from './waiters.js'

@@ -1,15 +1,15 @@
-// Fiber-local values (S56): a child starts with its parent's values of that moment. The record is never changed in
-// place, a writer makes its own, so sharing it with any number of children is free.
+// Fiber-local values (S56): a child starts with the values that its parent has at the spin. The map is never changed in
+// place: a write makes a new one, so sharing it with any number of children is free.
 
 import type { Result, Returned } from './body.js'
-import { repeatable } from './body.js'
+import { op } from './body.js'
+import { current } from './current.js'
 import { Fiber } from './fiber.js'
-import { OPEN } from './gate.js'
 import type { Op, Routine } from './op.js'
-import { baton } from './runqueue.js'
-import { Wall } from './timeout.js'
+import { NO_BARRIER } from './state.js'
+import { BarrierBlock } from './timeout.js'
 
-/** A value that each fiber has its own of. */
+/** A value of which each fiber has its own. */
 export interface Local<T> {
   /** The current fiber's value. */
   get(): T
@@ -20,14 +20,14 @@ export interface Local<T> {
 }
 
 /**
- * Makes a fiber-local value: a child starts with its parent's, and what either sets after that is its own (S56).
+ * Makes a fiber-local value: a child starts with its parent's value; later changes in one do not affect the other (S56).
  *
  * ```ts
- * const user = createLocal('nobody')
+ * const user = createLocal('guest')
  * yield* user.with('ada', function* () {
  *   console.log(yield* spin(() => user.get())) // ada
  * })
- * console.log(user.get()) // nobody
+ * console.log(user.get()) // guest
  * ```
  */
 export function createLocal<T>(initial: T): Local<T>
@@ -35,7 +35,7 @@ export function createLocal<T>(): Local<T | undefined>
 export function createLocal<T>(initial?: T): Local<T | undefined> {
   const local: Local<T | undefined> = {
     get() {
-      const values = baton.fiber === null ? null : baton.fiber.locals
+      const values = current.fiber === null ? null : current.fiber.locals
       return values?.has(local) ? (values.get(local) as T) : initial
     },
     set(value) {
@@ -44,7 +44,7 @@ export function createLocal<T>(initial?: T): Local<T | undefined> {
       fiber.locals = new Map(fiber.locals).set(local, value)
     },
     with<R>(value: T | undefined, body: () => Returned<R>): Op<Result<R>> {
-      return repeatable('with()', () => within(local, value, body as () => Result<R>))
+      return op('with()', () => within(local, value, body as () => Result<R>))
     },
   }
   return local
@@ -56,7 +56,7 @@ function* within<T, R>(local: Local<T>, value: T, body: () => R): Routine<R> {
   const before = local.get()
   local.set(value)
   try {
-    return yield* new Wall<R>(body, OPEN, 'with()')
+    return yield* new BarrierBlock<R>(body, NO_BARRIER, 'with()')
   } finally {
     const values = new Map(fiber.locals)
     if (had) values.set(local, before)
@@ -65,8 +65,8 @@ function* within<T, R>(local: Local<T>, value: T, body: () => R): Routine<R> {
   }
 }
 
-/** A restarted fiber starts with the locals it was born with (S41). */
+/** A restarted fiber starts with the locals that it had at its spin (S41). */
 function remember(fiber: Fiber): void {
-  const cold = fiber.coldRecord()
-  if (cold.born === undefined) cold.born = fiber.locals
+  const rare = fiber.rareState()
+  if (rare.born === undefined) rare.born = fiber.locals
 }

@@ -1,47 +1,49 @@
-// Messages: each fiber has a mailbox, made at the first message. A message goes straight to a fiber that waits for it
-// (S36), else it is kept in order (S38).
+// Mailboxes: send, receive, caps. A mailbox is made at the first message. A message goes straight to a fiber that waits for
+// it (S36), else it is kept in order (S38).
 //
 //   senders -> [ pushers ] -> ring of messages -> receive()
 //              only while a capped mailbox is full
 //
-// The ring belongs to the fiber; what a cap or a choosy receiver needs besides is in `Mailbox`, which most never get.
+// The ring belongs to the fiber. The state for caps and selective receives is in `Mailbox`, made when it is needed.
 
 import { checkBody, isGeneratorFunction } from './body.js'
+import { current } from './current.js'
 import { debugging } from './debug.js'
-import { BadArgument, DeadlockError, show } from './errors.js'
+import { BadArgument, DeadlockError, notInFiber, show } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { notInFiber } from './gate.js'
-import { BaseOp, fail, type Op, settle } from './op.js'
-import { CLOSING, NONE, VALUE, WAITING } from './phase.js'
+import { BaseOp, fail, IdleOp, type Op, settle } from './op.js'
+import { checkLimit } from './options.js'
 import { Ring } from './ring.js'
-import { baton } from './runqueue.js'
+import { CLOSING, NONE, VALUE, WAITING } from './state.js'
 import { emit, tapped } from './tap.js'
-import { type Place, Waiters } from './waiters.js'
+import { type Waiter, Waiters } from './waiters.js'
 
 /** A mailbox that grows past this is counted in `runtimeStats().crowdedMailboxes` (S38). */
 const CROWDED = 1000
 
-/** Which messages a `receive` is for. */
+/** The predicate of a selective `receive`. */
 type Match = (message: any) => boolean
 
-class Receive extends BaseOp<any> {
+class Receive extends IdleOp<any> {
   enter(fiber: Fiber): void {
     const ring = fiber._mailbox
     if (ring === null || ring.size === 0) return
     fiber.how = VALUE
     fiber.value = ring.shift()
-    fiber.cold?.mailbox?.taken(0)
+    fiber.rare?.mailbox?.taken(0)
   }
   abort(): void {}
   describe(): string {
     return 'receive()'
   }
-  /** A message has come while the fiber waits here. False if it is not for this wait. */
+  override get kind(): string {
+    return 'receive'
+  }
+  /** A message has come while the fiber waits here. False if it does not match. */
   offer(fiber: Fiber, message: unknown): boolean {
     return settle(fiber, this, message)
   }
 }
-;(Receive.prototype as { idle: boolean }).idle = true
 const RECEIVE = new Receive()
 
 /** Waits for a message that matches; the others stay where they are (S40). */
@@ -68,18 +70,18 @@ class SelectiveReceive extends Receive {
   }
 }
 
-/** Asks a match, in nobody's name: whoever runs may be the sender, and what is looked through must not be received from. */
+/** Runs the predicate with no current fiber: it may be called from the sender, and must not receive from the mailbox. */
 function matches(match: Match, message: unknown): boolean {
-  const { fiber } = baton
-  baton.fiber = null
+  const { fiber } = current
+  current.fiber = null
   try {
     return match(message)
   } finally {
-    baton.fiber = fiber
+    current.fiber = fiber
   }
 }
 
-/** No message: anything may be sent, even undefined. */
+/** A symbol, since any value may be a message, even undefined. */
 const NOT_FOUND = Symbol('not found')
 
 /** Waits until a full mailbox has room. */
@@ -104,10 +106,23 @@ class Push extends BaseOp<boolean> {
   describe(): string {
     return `room in the mailbox of ${this.mailbox.fiber.name}`
   }
+  override get kind(): string {
+    return 'mailbox'
+  }
+  override get resource(): object {
+    return this.mailbox
+  }
+  override get waitsOn(): Fiber {
+    return this.mailbox.fiber
+  }
+  /** Any code can raise the cap. */
+  override get isCertain(): boolean {
+    return false
+  }
 }
 
 /**
- * The messages that wait for a fiber: `fiber.mailbox`. Unbounded, until it is given a cap (S38).
+ * The messages that wait for a fiber: `fiber.mailbox`. Unbounded unless it has a cap (S38).
  *
  * ```ts
  * const slow = spin(() => receiveLoop(() => sleep(100)))
@@ -119,10 +134,10 @@ class Push extends BaseOp<boolean> {
  * ```
  */
 export class Mailbox<M = any> {
-  /** @internal Those who wait for room. */
+  /** @internal Fibers that wait for room. */
   readonly pushers = new Waiters<M>()
   private limit = Infinity
-  /** The last match that was looked for, and how many messages from the first on are known not to match it (S40). */
+  /** The last predicate, and how many messages from the first on are known not to match it (S40). */
   private match: Match | null = null
   private seen = 0
 
@@ -131,35 +146,50 @@ export class Mailbox<M = any> {
 
   /** How many messages wait. */
   get size(): number {
-    const { _mailbox, cold } = this.fiber
-    return (cold?.restart?.mailbox ?? _mailbox)?.size ?? 0
+    return this.fiber.mailboxSize
   }
 
-  /** How many messages fit in. */
+  /** How many messages the mailbox holds. */
   get capacity(): number {
     return this.limit
   }
 
-  /** Bounds it: from now on `send` says false when so many messages wait, and `push` waits. `Infinity` lifts the bound. */
+  /** Sets the capacity: when it is reached, `send` returns false and `push` waits. `Infinity` means no limit. */
   cap(capacity: number): void {
-    if (!(capacity === Infinity || (Number.isSafeInteger(capacity) && capacity > 0))) {
-      throw new BadArgument(`cap() needs a whole number above 0, or Infinity, got ${show(capacity)}`)
-    }
-    this.limit = capacity
+    this.limit = checkLimit(capacity, 'cap()')
     this.admit()
   }
 
-  /** Puts a message in, and waits while the mailbox is full. Gives false if the fiber is dead, or dies meanwhile (S39). */
+  /** Sends a message, and waits while the mailbox is full. Returns false if the fiber is dead, or dies meanwhile (S39). */
   push(message: M): Op<boolean> {
     return new Push(this, message)
   }
 
-  /** What is there now. */
+  /** Whether a message is there, unread. */
+  has(message: M): boolean {
+    return indexOf(inboxOf(this.fiber), message) >= 0
+  }
+
+  /** Takes an unread message out. False if it is not there. `call` does this when the caller leaves (S39). */
+  delete(message: M): boolean {
+    const { fiber } = this
+    for (const ring of [fiber._mailbox, fiber.rare?.restart?.mailbox]) {
+      const index = ring == null ? -1 : indexOf(ring, message)
+      if (index < 0) continue
+      ring?.remove(index)
+      if (ring === fiber._mailbox) this.taken(index)
+      else this.admit()
+      return true
+    }
+    return false
+  }
+
+  /** Current numbers. */
   stats(): { readonly size: number; readonly capacity: number; readonly pushing: number } {
     return { size: this.size, capacity: this.limit, pushing: this.pushers.size }
   }
 
-  /** @internal Whether another message would be too many. */
+  /** @internal Whether the capacity is reached. */
   get isFull(): boolean {
     return inboxOf(this.fiber).size >= this.limit
   }
@@ -169,7 +199,7 @@ export class Mailbox<M = any> {
     if (this.seen === this.size - 1) this.seen++
   }
 
-  /** @internal The message at `index` is gone: whoever waits for room may come in. */
+  /** @internal The message at `index` is gone: a pusher may be admitted. */
   taken(index: number): void {
     if (index < this.seen) this.seen--
     if (this.pushers.size > 0) this.admit()
@@ -181,23 +211,23 @@ export class Mailbox<M = any> {
     this.admit()
   }
 
-  /** Lets pushers in while there is room, the first in line first. */
+  /** Admits pushers while there is room, in order. */
   private admit(): void {
-    for (let place = this.pushers.first; place !== null && !this.isFull; place = this.pushers.first) {
-      keep(this.fiber, place.item)
+    for (let waiter = this.pushers.first; waiter !== null && !this.isFull; waiter = this.pushers.first) {
+      keep(this.fiber, waiter.item)
       this.pushers.handOver(true)
     }
   }
 
-  /** @internal The fiber is dead: nobody will ever make room. */
+  /** @internal The fiber is dead: there will be no room. */
   close(): void {
-    for (let place = this.pushers.first; place !== null; place = this.pushers.first) {
-      countDeadLetter(this.fiber, place.item)
+    for (let waiter = this.pushers.first; waiter !== null; waiter = this.pushers.first) {
+      countDeadLetter(this.fiber, waiter.item)
       this.pushers.handOver(false)
     }
   }
 
-  /** @internal Takes out the first message that matches. Looks at each message once, as long as the match is the same (S40). */
+  /** @internal Takes out the first message that matches. Checks each message once for the same predicate (S40). */
   find(match: Match): M | typeof NOT_FOUND {
     if (this.match !== match) {
       this.match = match
@@ -213,27 +243,27 @@ export class Mailbox<M = any> {
       }
       this.seen++
     }
-    return this.fiber.cold?.restart == null ? this.findAmongPushers(match) : NOT_FOUND
+    return this.fiber.rare?.restart == null ? this.findAmongPushers(match) : NOT_FOUND
   }
 
-  /** A full mailbox must not keep out the very message that its fiber waits for. */
+  /** A full mailbox must not keep out the message that its fiber waits for. */
   private findAmongPushers(match: Match): M | typeof NOT_FOUND {
-    for (let place: Place<M> | null = this.pushers.first; place !== null; ) {
-      const isMatch = matches(match, place.item)
-      if (place.fiber?.value !== place)
-        place = this.pushers.first // the match has made it leave: once more
+    for (let waiter: Waiter<M> | null = this.pushers.first; waiter !== null; ) {
+      const isMatch = matches(match, waiter.item)
+      if (waiter.fiber?.value !== waiter)
+        waiter = this.pushers.first // the predicate made it leave: start again
       else if (isMatch) {
-        this.pushers.give(place, true)
-        return place.item
-      } else place = place.after
+        this.pushers.give(waiter, true)
+        return waiter.item
+      } else waiter = waiter.after
     }
     return NOT_FOUND
   }
 }
 
-/** Where a message that is sent now belongs: with a restart under way, to the new incarnation (S41). */
+/** The ring for a new message: during a restart, that of the next incarnation (S41). */
 function inboxOf(fiber: Fiber<any, any>): Ring<unknown> {
-  const restart = fiber.cold?.restart
+  const restart = fiber.rare?.restart
   return restart != null ? restart.mailbox : (fiber._mailbox ??= new Ring())
 }
 
@@ -243,9 +273,9 @@ function keep(fiber: Fiber<any, any>, message: unknown): void {
   if (ring.size === CROWDED + 1) fiber.runtime.counts.crowdedMailboxes++
 }
 
-/** Whether nobody will read what is sent (S39). */
+/** Whether new messages will never be read (S39). */
 function isClosed(fiber: Fiber<any, any>): boolean {
-  return fiber._phase >= CLOSING && fiber.cold?.restart == null
+  return fiber._phase >= CLOSING && fiber.rare?.restart == null
 }
 
 function countDeadLetter(fiber: Fiber<any, any>, message: unknown): void {
@@ -253,21 +283,30 @@ function countDeadLetter(fiber: Fiber<any, any>, message: unknown): void {
   if (tapped) emit('deadLetter', fiber, message)
 }
 
-/** `fiber.send`: handed over directly if the fiber waits for it (S36), else kept in order. False if it is dead, or full. */
+/** The index of a message, -1 if it is not there. Looks from both ends: callers that leave are the first or the last. */
+function indexOf(ring: Ring<unknown>, message: unknown): number {
+  for (let i = 0, j = ring.size - 1; i <= j; i++, j--) {
+    if (ring.at(i) === message) return i
+    if (ring.at(j) === message) return j
+  }
+  return -1
+}
+
+/** `fiber.send`: hands the message over if the fiber waits for it (S36), else keeps it. False if the fiber is dead, or its mailbox full. */
 export function deliver(fiber: Fiber<any, any>, message: unknown, mustFit = true): boolean {
   if (isClosed(fiber)) {
     countDeadLetter(fiber, message)
     return false
   }
-  const { op, cold } = fiber
-  // The common case: it waits for just any message.
-  if (op === RECEIVE && cold === null && fiber._state === WAITING && fiber.how === NONE) {
+  const { op, rare } = fiber
+  // The common case: the fiber waits for any message.
+  if (op === RECEIVE && rare === null && fiber._state === WAITING && fiber.how === NONE) {
     return settle(fiber, RECEIVE, message)
   }
   const isAwaited =
-    op instanceof Receive && fiber._state === WAITING && fiber.how === NONE && cold?.restart == null
+    op instanceof Receive && fiber._state === WAITING && fiber.how === NONE && rare?.restart == null
   if (isAwaited && op.offer(fiber, message)) return true
-  const mailbox = cold?.mailbox
+  const mailbox = rare?.mailbox
   if (mailbox == null) {
     keep(fiber, message)
     return true
@@ -279,8 +318,8 @@ export function deliver(fiber: Fiber<any, any>, message: unknown, mustFit = true
 }
 
 /**
- * Waits for a message to this fiber. Messages of one sender arrive in the order they were sent (S38). With a predicate or a
- * type guard it waits for a message that matches, and leaves the others where they are (S40).
+ * Waits for a message to this fiber. Messages of one sender arrive in the order in which they were sent (S38). With a
+ * predicate or a type guard it waits for a message that matches; the others stay in the mailbox (S40).
  *
  * ```ts
  * const greeter = spin(function* () {
@@ -301,7 +340,7 @@ export function receive(match?: Match): Op<unknown> {
 }
 
 /**
- * The next message, or the next that matches, if there is one; else undefined. Never waits.
+ * Takes the next message, or the next that matches; undefined if there is none. Never waits.
  *
  * ```ts
  * Fiber.current.send('a letter')
@@ -320,12 +359,12 @@ export function tryReceive(match?: Match): unknown {
   const ring = fiber._mailbox
   if (ring === null || ring.size === 0) return undefined
   const message = ring.shift()
-  fiber.cold?.mailbox?.taken(0)
+  fiber.rare?.mailbox?.taken(0)
   return message
 }
 
 /**
- * All messages that are there. Never waits.
+ * Takes all messages. Never waits.
  *
  * ```ts
  * for (const n of [1, 2, 3]) Fiber.current.send(n)
@@ -339,14 +378,14 @@ export function receiveAllPending<M = any>(): M[] {
   const ring = fiber._mailbox
   while (ring !== null && ring.size > 0) {
     found.push(ring.shift() as M)
-    fiber.cold?.mailbox?.taken(0)
+    fiber.rare?.mailbox?.taken(0)
   }
   return found
 }
 
 function receiver(where: string): Fiber {
-  if (baton.fiber === null) throw notInFiber(where)
-  return baton.fiber
+  if (current.fiber === null) throw notInFiber(where)
+  return current.fiber
 }
 
 function checkMatch(match: unknown, where: string): Match {

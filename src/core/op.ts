@@ -3,18 +3,30 @@
 //   yield* op  ->  op.next()  first call:  gate (signals, budget)  ->  enter(fiber)
 //                                            settled at once  ->  DONE, the generator goes on
 //                                            not yet          ->  SUSPENDED, handed up to step by identity
-//                             resumed:     the answer, or the signal that strikes
+//                             resumed:     the answer, or the signal that is delivered
 //
 // An op describes, the backend does, `settle` is the only way back.
 
-import { debugging, opEntered, rememberOp } from './debug.js'
-import { BadArgument, type BadYield } from './errors.js'
+import { callout, current } from './current.js'
+import { debugging, describe, opEntered, rememberOp } from './debug.js'
+import { BadArgument, type BadYield, iteratedByHand, notInFiber } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { gate, interruption, isForced, iteratedByHand, notInFiber, PASS, REFUSED } from './gate.js'
-import { ABORTING, ERROR, NONE, RUNNABLE, RUNNING, SIGNAL, VALUE, WAITING } from './phase.js'
-import { baton } from './runqueue.js'
-import { boundLater, interrupt } from './stop.js'
+import {
+  ABORTING,
+  ERROR,
+  NONE,
+  PASS,
+  type Passage,
+  REFUSED,
+  RUNNABLE,
+  RUNNING,
+  SIGNAL,
+  VALUE,
+  WAITING,
+} from './state.js'
+import { abortOp, gate, interrupt, interruption, type LATER } from './switchpoint.js'
 import { emit, tapped } from './tap.js'
+import { refuseCircle } from './waitsfor.js'
 
 declare const brand: unique symbol
 /** What travels up to the scheduler while a fiber waits. Only the library makes them. */
@@ -44,150 +56,240 @@ export interface Op<T> {
  */
 export type Routine<T> = Generator<Switchpoint, T, unknown>
 
-/** The result object that says "this fiber waits". Known by identity, so that nothing else can pass for it. */
+/** The result object that means "this fiber waits". It is compared by identity, so nothing else can be mistaken for it. */
 export const SUSPENDED: IteratorYieldResult<Switchpoint> = { done: false, value: {} as Switchpoint }
 /** The result object of every finished op. Its value is read at once, so one object serves all. */
 export const DONE: IteratorReturnResult<any> = { done: true, value: undefined }
 
-/** `abort` answers this when the op cannot end at once (work in a thread pool): the fiber waits for it (S35). */
-export const LATER = Symbol('later')
-
 /**
- * The base of every op. A subclass gives `enter`, `abort` and `describe`.
- * An op that is always woken through its fiber may be a shared object without state;
- * one that can be answered late must be a new object for each wait, and extend `LateOp`.
+ * The base of every op. A subclass implements `enter`, `abort` and `describe`. An op without state may be one object for all
+ * waits; one that has state is a new object for each wait.
+ *
+ * ```ts
+ * const desk: { guest: Fiber | null } = { guest: null }
+ * class Bell extends BaseOp<string> {
+ *   enter(fiber: Fiber) {
+ *     desk.guest = fiber
+ *   }
+ *   abort() {
+ *     desk.guest = null
+ *   }
+ *   describe() {
+ *     return 'the bell'
+ *   }
+ * }
+ * const bell = new Bell()
+ * const guest = spin('guest', () => bell)
+ * yield* snooze()
+ * console.log(`${guest}`) // main > guest (waiting for the bell)
+ * if (desk.guest !== null) settle(desk.guest, bell, 'ding')
+ * console.log(yield* guest) // ding
+ * ```
  */
 export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unknown> {
-  /** Waits for new outside work, which is never cleanup: refused while unwinding (S17). */
-  declare readonly idle: boolean
-
   constructor() {
-    if (debugging) rememberOp(this, baton.fiber)
+    if (debugging) rememberOp(this, current.fiber)
   }
 
   /** Registers the wait. May settle at once; throws only before it has registered anything. */
   abstract enter(fiber: Fiber): void
   /** Takes the wait back. Called at most once, only while not settled. May settle instead of leaving. */
   abstract abort(fiber: Fiber): void | typeof LATER
-  /** What it is, for the tree: `sleep(100)`. */
+  /** What it is, for trees, reports and errors: `sleep(100)`. */
   abstract describe(): string
 
-  /** An answer nobody waits for any more. */
+  /** Whether it waits for new outside work, which is never cleanup: refused while unwinding (S17). */
+  get idle(): boolean {
+    return false
+  }
+  /** The kind of wait, for tools: 'sleep', 'lock', 'promise'. */
+  get kind(): string {
+    return 'op'
+  }
+  /** The one fiber that has to act before this wait can end by itself: the fiber that is awaited, the holder of the lock (S32). */
+  get waitsOn(): Fiber<any, any> | null {
+    return null
+  }
+  /** Whether no other code can end the wait. Checked only when a circle was found. */
+  get isCertain(): boolean {
+    return true
+  }
+  /** What is waited for, if it is an object that fibers share: a mutex, a queue, a pool. */
+  get resource(): object | null {
+    return null
+  }
+
+  /** An answer that its fiber does not receive. If the answer must not be lost, such as a lock, the op takes it back here. */
   late(_value: unknown, fiber: Fiber): void {
     if (tapped) emit('late', fiber, this)
   }
 
-  [Symbol.iterator](): this {
+  /** @internal The fiber has left without an answer. */
+  leftBehind?(): void
+
+  // ---- for subclasses and code that makes ops
+
+  /**
+   * Exempts this op from the debug report of ops that are made and never entered: it serves many waits, or was started
+   * without `yield*`.
+   */
+  droppable(): this {
+    if (debugging) opEntered(this)
     return this
   }
 
+  /**
+   * Returns an op without state, which serves all waits, to a caller. In debug mode each caller gets a copy, so that a
+   * forgotten `yield*` is found.
+   */
+  handOut(): this {
+    if (!debugging) return this
+    const copy = Object.create(this) as this
+    rememberOp(copy, current.fiber)
+    return copy
+  }
+
+  /** In `enter`, when the fiber has to wait: throws `DeadlockError` if the waits of `waitsOn` close a circle (S32). */
+  refuseCircle(fiber: Fiber): void {
+    refuseCircle(fiber, this as BaseOp<any>)
+  }
+
+  /** In `enter` of an op that has state: throws if a fiber waits in it already. */
+  protected refuseSecond(by: Fiber<any, any> | null): void {
+    if (by !== null) throw enteredTwice(this, by)
+  }
+
+  /** In `abort`: whether a signal takes the fiber out of its wait. Else it was iterated by hand, and `LATER` means nothing (S69). */
+  protected isInterrupted(fiber: Fiber): boolean {
+    return fiber.how === ABORTING
+  }
+
+  /**
+   * For an op that can often finish at once, in `next`: the running fiber, if nothing is pending in it and it has budget left.
+   * Then `finishNow` gives the answer without entering the op. Else null, and `super.next()` takes the long way.
+   */
+  protected tryFastPath(): Fiber | null {
+    return tryFastPath()
+  }
+
+  /** The answer of an op that finishes at once in the fiber that `tryFastPath` gave. */
+  protected finishNow(fiber: Fiber, value: T): IteratorResult<Switchpoint, T> {
+    fiber.budget--
+    DONE.value = value
+    return DONE
+  }
+
+  // ---- as an iterator
+
+  /** What `yield*` calls: an op is its own iterator. */
+  [Symbol.iterator](): Iterator<Switchpoint, T, unknown> {
+    return this
+  }
+
+  /** The switchpoint: a pending signal is thrown, then the op is entered. Called again, it returns the answer. */
   next(): IteratorResult<Switchpoint, T> {
-    const fiber = baton.fiber
+    const fiber = current.fiber
     if (fiber === null) throw notInFiber(describe(this))
-    if (fiber.op !== null) {
-      if (resume(fiber, this)) return DONE
-      throw DONE.value
-    }
+    if (fiber.op !== null) return resume(fiber, this) ? DONE : throwAnswer()
     if (debugging) opEntered(this)
     const gated = --fiber.budget < 0 ? gate(fiber, this) : PASS
     if (gated === REFUSED) return SUSPENDED
     fiber.op = this
     try {
       this.enter(fiber)
+      return park(fiber, gated)
     } catch (error) {
-      fiber.op = null
+      if (fiber.op === this) dropOp(fiber, this) // `enter` threw, or the stack overflowed behind it
       throw error
     }
-    return park(fiber, gated)
   }
 
-  /** The library never calls it: a generator that waits here is driven by hand. */
+  /** Takes back a wait that was begun by hand, and throws. The library itself never calls it. */
   throw(error: unknown): IteratorResult<Switchpoint, T> {
-    if (baton.fiber?.op === this) dropOp(baton.fiber, this)
+    if (current.fiber?.op === this) dropOp(current.fiber, this)
     throw error
   }
 
-  /** Only `step` and forced blocks may call it; anything else iterates the op by hand (S69). */
-  return(value?: unknown): IteratorResult<Switchpoint, any> {
-    const fiber = baton.fiber
+  /** A forced end of the generator that waits here. Only the library may call it (S69). */
+  return(value?: unknown): IteratorResult<Switchpoint, T> {
+    const fiber = current.fiber
     if (fiber !== null && fiber.op === this) {
       if (fiber._state !== RUNNING) throw misused(fiber, this)
       forget(fiber)
     }
-    return { done: true, value }
+    return { done: true, value: value as T }
   }
 }
-;(BaseOp.prototype as { idle: boolean }).idle = false
 
-/** What an op says it is; a `describe` that throws says nothing (S70). */
-export function describe(op: { describe(): string }): string {
-  try {
-    return op.describe()
-  } catch {
-    return `an op of class ${op.constructor.name} whose describe() failed`
+/**
+ * The base of an op that waits for new work, such as a message, an item or a connection. New work is never cleanup, so it is
+ * refused while the fiber is being stopped (S17).
+ *
+ * ```ts
+ * class NextOrder extends IdleOp<string> {
+ *   enter() {} // there never is one
+ *   abort() {}
+ *   describe() {
+ *     return 'an order'
+ *   }
+ * }
+ * const waiter = spin('waiter', () => new NextOrder())
+ * yield* snooze()
+ * console.log(`${waiter}`) // main > waiter (waiting for an order)
+ * yield* waiter.stop()
+ * ```
+ */
+export abstract class IdleOp<T> extends BaseOp<T> {
+  /** True. */
+  override get idle(): boolean {
+    return true
   }
 }
 
 /** An op that the outside may answer after its fiber has left. A late value goes to `discard` (S35). */
 export abstract class LateOp<T> extends BaseOp<T> {
-  /** The fiber has left without an answer. */
-  left = false
+  private isLeft = false
 
-  /** Gets rid of a value that nobody will receive: closes the descriptor, releases the client. */
+  /** Disposes of a value that no fiber will receive: closes the descriptor, releases the client. */
   discard?(value: T): void
+
+  override leftBehind(): void {
+    this.isLeft = true
+  }
 
   override late(value: unknown, fiber: Fiber): void {
     if (tapped) emit('late', fiber, this)
-    if (!this.left) return
-    this.left = false
+    if (!this.isLeft) return
+    this.isLeft = false
     this.drop(value as T, fiber)
   }
 
-  /** Hands a value to `discard`, whose errors are nobody's (S70). */
+  /** Hands a value to `discard`. */
   protected drop(value: T, fiber: Fiber): void {
-    try {
-      this.discard?.(value)
-    } catch (error) {
-      fiber.runtime.uncaught(error, `discarding the late value of ${describe(this)} failed`)
-    }
+    if (this.discard === undefined) return
+    callout(fiber.runtime, `discarding the late value of ${describe(this)}`, () => this.discard?.(value))
   }
 }
 
-/**
- * For ops that can often finish at once, and then need not be entered: the running fiber if nothing is pending in it
- * and it has budget left, of which `doneIn` spends one; else null, and `super.next()` does it the long way.
- */
-export function freePass(): Fiber | null {
-  const { fiber } = baton
+/** The running fiber if an op may finish at once in it: nothing is pending, and it has budget left. */
+export function tryFastPath(): Fiber | null {
+  const { fiber } = current
   return fiber !== null && fiber.op === null && fiber.budget > 0 && !debugging ? fiber : null
 }
 
-/** The answer of an op that finishes at once in a fiber that has a free pass. */
-export function doneIn<T>(fiber: Fiber, value: T): IteratorResult<never, T> {
-  fiber.budget--
-  DONE.value = value
-  return DONE
-}
-
 /** After `enter`: the answer if there is one already, else the fiber waits. `gated` says whether a turn is due (S50). */
-function park(fiber: Fiber, gated: number): IteratorResult<Switchpoint, any> {
+function park(fiber: Fiber, gated: Passage): IteratorResult<Switchpoint, any> {
   if (fiber.how === NONE) {
     fiber._state = WAITING
-    if (fiber.budget <= 0) interrupt(fiber) // a signal may have come while it entered
+    if (fiber.budget <= 0) interrupt(fiber) // a signal may have come while it entered; cleanup that waits has a deadline
     return SUSPENDED
   }
-  if (gated === PASS) {
-    if (resume(fiber, fiber.op as BaseOp<unknown>)) return DONE
-    throw DONE.value
-  }
+  if (gated === PASS) return resume(fiber, fiber.op as BaseOp<unknown>) ? DONE : throwAnswer()
   fiber.runtime.push(fiber)
   return SUSPENDED
 }
 
-/**
- * The fiber runs again in the op it waited in. True: DONE has the answer. False: DONE has what the caller must throw;
- * thrown in `next` itself, because most of what a throw costs is the depth of the stack below the generator.
- */
+/** The fiber runs again in the op it waited in. True: DONE has the answer. False: DONE has what the caller must throw. */
 export function resume(fiber: Fiber, op: BaseOp<unknown>): boolean {
   if (fiber.op !== op || fiber._state !== RUNNING) {
     DONE.value = misused(fiber, op)
@@ -199,17 +301,68 @@ export function resume(fiber: Fiber, op: BaseOp<unknown>): boolean {
   return how === VALUE
 }
 
-/** The op that `fiber` waits for has an answer. False if it came too late. */
+/**
+ * Throws what `resume` has left in DONE. In a small function of its own: V8 finds out where in the code a throw stands, which takes
+ * the longer the more was inlined there.
+ */
+export function throwAnswer(): never {
+  throw DONE.value
+}
+
+/**
+ * Answers the op that a fiber waits in; the fiber goes on with the value. False if it no longer waits in that op: then the
+ * value goes to `op.late`. May be called in `enter`.
+ *
+ * ```ts
+ * class Immediate<T> extends BaseOp<T> {
+ *   constructor(private readonly value: T) {
+ *     super()
+ *   }
+ *   enter(fiber: Fiber) {
+ *     settle(fiber, this, this.value)
+ *   }
+ *   abort() {}
+ *   describe() {
+ *     return 'a value'
+ *   }
+ * }
+ * console.log(yield* new Immediate(42)) // 42
+ * ```
+ */
 export function settle<T>(fiber: Fiber, op: BaseOp<T>, value: T): boolean {
   return answer(fiber, op as BaseOp<unknown>, VALUE, value)
 }
 
-/** The op that `fiber` waits for has failed. False if it came too late. */
+/**
+ * Makes the op that a fiber waits in fail: the error is thrown at its `yield*`. False if the fiber no longer waits in that op.
+ *
+ * ```ts
+ * class Refusal extends BaseOp<never> {
+ *   enter(fiber: Fiber) {
+ *     fail(fiber, this, new Error('not today'))
+ *   }
+ *   abort() {}
+ *   describe() {
+ *     return 'a refusal'
+ *   }
+ * }
+ * try {
+ *   yield* new Refusal()
+ * } catch (error) {
+ *   console.log((error as Error).message) // not today
+ * }
+ * ```
+ */
 export function fail(fiber: Fiber, op: BaseOp<any>, error: unknown): boolean {
   return answer(fiber, op, ERROR, error)
 }
 
-function answer(fiber: Fiber, op: BaseOp<unknown>, how: number, value: unknown): boolean {
+export function answer(
+  fiber: Fiber,
+  op: BaseOp<unknown>,
+  how: typeof VALUE | typeof ERROR,
+  value: unknown,
+): boolean {
   // S34: only the op that the fiber waits in can answer, and only once.
   if (fiber.op !== op || (fiber.how !== NONE && fiber.how !== ABORTING)) {
     if (fiber.op === op && fiber.how === SIGNAL && fiber._state === WAITING) fiber.runtime.push(fiber) // S35: it was LATER
@@ -223,50 +376,34 @@ function answer(fiber: Fiber, op: BaseOp<unknown>, how: number, value: unknown):
   return true
 }
 
-/**
- * Takes a waiting fiber out of its op, if it is in one, so that a signal can strike. Completion wins: an abort may still
- * settle (S34). An op that ends LATER is waited for, unless there is no more patience (S35).
- */
-export function withdraw(fiber: Fiber, isPatient = true): void {
-  if (fiber.how === ABORTING) return // the abort itself called back
-  let isLater = false
-  if (fiber.op !== null && fiber.how === NONE) {
-    fiber.how = ABORTING
-    isLater = abortOp(fiber, fiber.op) === LATER
-  }
-  if (fiber._state !== WAITING) return
-  fiber.how = SIGNAL
-  if (isLater && isPatient && !isForced(fiber)) boundLater(fiber)
-  else fiber.runtime.push(fiber)
-}
-
-/** Aborts an op; an exception from `abort` never lands in the fiber that happened to cause it (S70). */
-function abortOp(fiber: Fiber, op: BaseOp<unknown>): void | typeof LATER {
-  try {
-    return op.abort(fiber)
-  } catch (error) {
-    fiber.runtime.uncaught(error, `aborting ${describe(op)} failed`)
-  } finally {
-    // Unless the abort itself settled it: then the fiber gets that value.
-    if (op instanceof LateOp && fiber.how !== VALUE && fiber.how !== ERROR) op.left = true
-  }
-}
-
 function forget(fiber: Fiber): void {
   fiber.op = null
   fiber.how = NONE
   fiber.value = undefined
 }
 
-/** Takes back an op that was entered by hand: the fiber runs, yet the op believes that it waits. */
+/** Takes back an op that was entered by hand, or could not be entered whole: the fiber runs, yet the op believes that it waits. */
 export function dropOp(fiber: Fiber, op: BaseOp<unknown>): void {
   if (fiber._state === WAITING) abortOp(fiber, op)
-  if (fiber._state === RUNNABLE) {
-    fiber.runtime.queue.delete(fiber)
-    if (fiber.how === VALUE) op.late(fiber.value, fiber)
-  }
+  if (fiber._state === RUNNABLE) fiber.runtime.queue.delete(fiber)
+  if (fiber.how === VALUE) op.late(fiber.value, fiber)
   forget(fiber)
   fiber._state = RUNNING
+}
+
+/**
+ * The fiber that runs now; null outside any fiber. `Fiber.current` throws there.
+ *
+ * ```ts
+ * console.log(runningFiber()?.name) // main
+ * ```
+ */
+export function runningFiber(): Fiber | null
+/** With the name of a call: throws `NotInFiber` outside any fiber. */
+export function runningFiber(where: string): Fiber
+export function runningFiber(where?: string): Fiber | null {
+  if (current.fiber === null && where !== undefined) throw notInFiber(where)
+  return current.fiber
 }
 
 /** An op that has state serves one wait at a time. */
@@ -276,7 +413,7 @@ export function enteredTwice(op: { describe(): string }, by: Fiber): BadArgument
   )
 }
 
-/** S69: makes the fiber sound again and says what went wrong. */
+/** S69: resets the fiber and returns the error. */
 export function misused(fiber: Fiber, op: { describe(): string }): BadYield {
   const waiting = fiber.op as BaseOp<unknown>
   dropOp(fiber, waiting)

@@ -1,16 +1,27 @@
-// A ring buffer that doubles: mailboxes, and errors that are to be thrown.
+// A ring buffer that doubles when it is full: for mailboxes, pending errors, queues.
 //
 //      head           head+size
 //       v                v
 //   [ . A B C D E F G H  . . . ]      index & mask wraps around; the length is a power of two
 //
-// Filled with undefined from the start, so that every ring has the same kind of elements and the code
-// that all of them share stays fast.
+// Filled with undefined from the start, so that all rings have the same elements kind in V8 and the shared code stays fast.
 
+/**
+ * A first-in, first-out buffer: `push` and `shift` take constant time, unlike those of an array.
+ *
+ * ```ts
+ * const ring = new Ring<string>()
+ * ring.push('b')
+ * ring.push('c')
+ * ring.unshift('a')
+ * console.log(ring.shift(), ring.shift(), ring.size) // a b 1
+ * ```
+ */
 export class Ring<T> {
   private items: (T | undefined)[]
   private mask: number
   private head = 0
+  /** The number of items. */
   size = 0
 
   constructor(capacity = 8) {
@@ -18,13 +29,14 @@ export class Ring<T> {
     this.mask = capacity - 1
   }
 
+  /** Adds an item at the end. */
   push(item: T): void {
     if (this.size > this.mask) this.grow()
     this.items[(this.head + this.size) & this.mask] = item
     this.size++
   }
 
-  /** The oldest item; only when `size > 0`. */
+  /** Removes and returns the oldest item; only when `size > 0`. */
   shift(): T {
     const item = this.items[this.head] as T
     this.items[this.head] = undefined
@@ -38,12 +50,17 @@ export class Ring<T> {
     return this.items[(this.head + index) & this.mask] as T
   }
 
-  /** Takes out the item at `index`; costs as many steps as there are older ones. */
+  /** Removes the item at `index`; linear in its distance from the nearer end. */
   remove(index: number): void {
-    for (let i = index; i > 0; i--) {
-      this.items[(this.head + i) & this.mask] = this.items[(this.head + i - 1) & this.mask]
+    const { head, items, mask, size } = this
+    if (index < size / 2) {
+      for (let i = index; i > 0; i--) items[(head + i) & mask] = items[(head + i - 1) & mask]
+      this.shift()
+      return
     }
-    this.shift()
+    for (let i = index; i < size - 1; i++) items[(head + i) & mask] = items[(head + i + 1) & mask]
+    items[(head + size - 1) & mask] = undefined
+    this.size--
   }
 
   private grow(): void {
@@ -54,7 +71,7 @@ export class Ring<T> {
     this.head = 0
   }
 
-  /** Puts an item before the oldest. */
+  /** Adds an item before the oldest. */
   unshift(item: T): void {
     if (this.size > this.mask) this.grow()
     this.head = (this.head - 1) & this.mask
@@ -62,7 +79,7 @@ export class Ring<T> {
     this.size++
   }
 
-  /** Takes out the oldest item that is this one. False if there is none. Looks at all of them. */
+  /** Removes the oldest occurrence of an item. False if there is none. Linear in the size. */
   delete(item: T): boolean {
     for (let i = 0; i < this.size; i++) {
       if (!Object.is(this.at(i), item)) continue

@@ -1,17 +1,17 @@
-// scope: runs a body, waits for the children spun in it; the first error stops the rest, then is thrown (S23, S28).
+// scope: runs a body and waits for the children spun in it; the first error stops the rest, then is thrown (S23, S28).
+// attempt: the same, but returns an outcome. Both are blocks (block.ts); children are kept by tree.ts.
 
 import { Block, done } from './block.js'
 import type { Result, Returned } from './body.js'
-import { addCleanup, type Cleanup, Cleanups } from './cleanup.js'
-import { isStop, type Stop } from './errors.js'
+import type { CleanupList } from './cleanup.js'
+import { addSuppressed, carries, isStop, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { isForced } from './gate.js'
 import { BaseOp, type Op, type Switchpoint, settle } from './op.js'
-import { FORCED, LIVE, UNWINDING } from './phase.js'
-import { queueError } from './stop.js'
-import { keepBeside, link, stopChildren, unlink } from './tree.js'
+import { FORCED, LIVE, type Outcome, UNWINDING } from './state.js'
+import { graceEnd, isForced, requestEnd } from './switchpoint.js'
+import { moveTo, stopChildren } from './tree.js'
 
-/** Waits at the end of a scope until its last child is gone; one object for each wait, since scopes nest. */
+/** Waits at the end of a scope until its last child is gone. A new object for each wait, since scopes nest. */
 class ChildrenGone extends BaseOp<void> {
   constructor(private readonly scope: Scope<any>) {
     super()
@@ -23,31 +23,36 @@ class ChildrenGone extends BaseOp<void> {
   describe(): string {
     return 'the children of its scope'
   }
+  override get kind(): string {
+    return 'children'
+  }
 }
 
 // A scope goes through three stages.
 /** The body runs. */
-const BODY = 0
-/** The body is over; the children may take their time. */
-const GATHERING = 1
+const BODY = 70
+/** The body is over; the children go on. */
+const GATHERING = 71
 /** The children have been asked to end. */
-const ENDING = 2
+const ENDING = 72
 
 export class Scope<T> extends Block<T> {
-  /** @internal The fiber that runs it, or ran it: dead children still know their parent. */
+  /** @internal The fiber that runs or ran it. Kept after the end, for the `parent` of dead children. */
   host!: Fiber
-  private stage = BODY
+  /** @internal Cleanups to run when the children are gone (S60). */
+  cleanups: CleanupList | null = null
+  private stage: typeof BODY | typeof GATHERING | typeof ENDING = BODY
   private gone: ChildrenGone | null = null
   private value: unknown = undefined
-  /** What went wrong, in order: the first is thrown, the others are suppressed (S23). */
+  /** Errors in order: the first is thrown, the others are suppressed (S23). */
   private failures: unknown[] = []
-  /** @internal What is to be done when the children are gone (S60). */
-  cleanups: Cleanup[] | null = null
-  /** The stop of an outer region that passed through. */
-  private passing: Stop | null = null
+  /** The stop of an outer region, thrown through this scope. */
+  private passingStop: Stop | null = null
+  /** The deadline of the children, once they were asked to end. */
+  private childrenEndAt = Infinity
 
-  constructor(body: (...args: any[]) => unknown) {
-    super(body, undefined, 'scope()')
+  constructor(body: (...args: any[]) => unknown, where = 'scope()') {
+    super(body, where)
   }
 
   describe(): string {
@@ -61,7 +66,7 @@ export class Scope<T> extends Block<T> {
     return this.fiber !== null && this.stage !== ENDING
   }
 
-  /** @internal Whether nothing has gone wrong so far, and nobody wants it to end. */
+  /** @internal Whether there was no error so far, and no stop. */
   get isSound(): boolean {
     return this.stage !== ENDING && this.failures.length === 0
   }
@@ -72,14 +77,14 @@ export class Scope<T> extends Block<T> {
     this.gone = null
     this.failures = []
     this.cleanups = null
-    this.passing = null
+    this.passingStop = null
   }
 
   /** A child failed: the body is stopped, then the other children, then the error is thrown. */
   childFailed(error: unknown): void {
     this.failures.push(error)
-    if (this.stage !== BODY) this.endChildren()
-    else if (this._phase === LIVE) this.request(error)
+    if (this.stage === GATHERING) this.endChildren()
+    else if (this.stage === BODY && this._phase === LIVE) requestEnd(this, error, undefined)
   }
 
   /** The last child is gone. */
@@ -92,7 +97,7 @@ export class Scope<T> extends Block<T> {
   childDeadline(now: number): number {
     const fiber = this.fiber as Fiber
     if (fiber._phase !== FORCED && isForced(fiber)) return now
-    return Math.min(now + fiber.grace, fiber.deadline)
+    return Math.min(now + fiber.grace, graceEnd(fiber))
   }
 
   protected override returned(value: unknown): IteratorResult<Switchpoint, T> {
@@ -104,60 +109,106 @@ export class Scope<T> extends Block<T> {
     return this.waitForChildren()
   }
 
-  /** The body, or the wait at the end, was struck. Both may happen more than once: every error is kept. */
+  /** The body threw, or a signal was thrown in the wait at the end. May be called more than once: every error is kept. */
   protected override thrown(error: unknown): IteratorResult<Switchpoint, T> {
     if (!this.isOwn(error)) {
-      if (isStop(error)) this.passing = error
+      if (isStop(error)) this.passingStop = error
       else this.failures.push(error)
     }
     this.endChildren()
     return this.waitForChildren()
   }
 
+  /** Asks the children to end; a second time only if their deadline is nearer now. */
   private endChildren(): void {
+    const deadline = this.childDeadline((this.fiber as Fiber).runtime.now())
+    if (this.stage === ENDING && deadline >= this.childrenEndAt) return
     this.stage = ENDING
+    this.childrenEndAt = deadline
     stopChildren(this)
   }
 
   private waitForChildren(): IteratorResult<Switchpoint, T> {
     const fiber = this.fiber as Fiber
     if (this.newest !== null) {
-      if (!isForced(fiber)) return this.wait((this.gone = new ChildrenGone(this)))
+      if (!isForced(fiber)) return this.run((this.gone = new ChildrenGone(this)))
       this.handOver(fiber)
     }
     if (this.cleanups !== null) {
-      const list = this.cleanups
+      const { cleanups } = this
       this.cleanups = null
-      return this.wait(new Cleanups(list, (error) => this.failures.push(error)))
+      return this.run(cleanups.block((error) => this.failures.push(error)))
     }
-    const { passing, failures, value } = this
+    return this.conclude(fiber, this.failures, this.passingStop)
+  }
+
+  /** The scope is over. An error is thrown rather than a stop that passes through (S22). */
+  protected conclude(
+    fiber: Fiber,
+    failures: unknown[],
+    passingStop: Stop | null,
+  ): IteratorResult<Switchpoint, T> {
+    const { value } = this
     this.leave()
-    const [first, ...others] = failures
-    for (const other of others) keepBeside(fiber, first, other)
-    if (passing !== null) {
-      if (failures.length > 0) queueError(fiber, first, true) // none is lost: it strikes later, or becomes the outcome
-      throw passing
-    }
-    if (failures.length > 0) throw first
+    if (failures.length > 0) throw firstWithOthers(fiber, failures)
+    if (passingStop !== null) throw passingStop
     return done(value as T)
   }
 
-  /** Nothing can be waited for any more: the fiber itself takes the children, and does not die before them. */
+  /** The scope can no longer wait: its children become children of the fiber, which does not die before them. */
   private handOver(fiber: Fiber): void {
     this.endChildren()
-    while (this.newest !== null) {
-      const child = this.newest
-      unlink(child)
-      link(child, fiber)
-    }
+    while (this.newest !== null) moveTo(this.newest, fiber)
   }
 
-  override abandon(): void {
+  override abandon(errors: unknown[]): void {
     const fiber = this.fiber as Fiber
     this.handOver(fiber)
-    for (const failure of this.failures) queueError(fiber, failure, true)
-    for (const cleanup of this.cleanups ?? []) addCleanup(fiber, cleanup)
-    super.abandon()
+    errors.push(...this.failures)
+    this.cleanups?.moveTo(fiber)
+    super.abandon(errors)
+  }
+}
+
+function firstWithOthers(fiber: Fiber, failures: unknown[]): unknown {
+  const [first] = failures
+  for (let i = 1; i < failures.length; i++) addSuppressed(fiber, first, failures[i])
+  return first
+}
+
+/** A scope that returns how its body and children ended, and throws only signals from outside. */
+class Attempt<T> extends Scope<Outcome<T>> {
+  /** Errors thrown into the fiber from outside while the body ran. */
+  private foreign: unknown[] = []
+
+  override describe(): string {
+    return 'attempt()'
+  }
+
+  protected override begin(): void {
+    super.begin()
+    this.foreign = []
+  }
+
+  override passedBy(signal: unknown, isStop: boolean): void {
+    super.passedBy(signal, isStop)
+    if (!isStop) this.foreign.push(signal)
+  }
+
+  protected override conclude(
+    fiber: Fiber,
+    failures: unknown[],
+    passingStop: Stop | null,
+  ): IteratorResult<Switchpoint, any> {
+    const isCut = (this._phase >= UNWINDING && this.stopSignal === null) || isForced(fiber)
+    const foreign = failures.findIndex((error) => this.foreign.some((other) => carries(error, other)))
+    if (foreign > 0) failures.unshift(...failures.splice(foreign, 1)) // this one is thrown
+    if (isCut || foreign >= 0 || failures.length === 0) {
+      const result = super.conclude(fiber, failures, passingStop)
+      return done({ type: 'value', value: result.value })
+    }
+    this.leave()
+    return done({ type: 'error', error: firstWithOthers(fiber, failures) })
   }
 }
 
@@ -180,4 +231,28 @@ export class Scope<T> extends Block<T> {
  */
 export function scope<R>(body: () => Returned<R>): Op<Result<R>> {
   return new Scope<Result<R>>(body)
+}
+
+/**
+ * Runs a body as `scope` does, and returns its outcome instead of throwing its errors. Only signals from outside are thrown:
+ * a stop, the end of a time limit around it, `raise`, the error of a child that was not spun in the body.
+ *
+ * ```ts
+ * import { main } from 'polyphony'
+ * import { attempt } from 'polyphony/op'
+ *
+ * main(function* () {
+ *   const outcome = yield* attempt(() => {
+ *     throw new Error('out of order')
+ *   })
+ *   console.log(outcome.type)
+ * })
+ * ```
+ *
+ * ```text
+ * error
+ * ```
+ */
+export function attempt<R>(body: () => Returned<R>): Op<Outcome<Result<R>>> {
+  return new Attempt<Result<R>>(body, 'attempt()')
 }

@@ -1,41 +1,35 @@
-// Making fibers: as children (spin), or as the root of a tree (main, run, out-of-band).
+// The call signatures and options of `spin` and `run`, their checks, and how options are applied to a fiber. Fibers are made
+// in fiber.ts.
 
-import { onAbort } from './abort.js'
-import { checkBody, nameOf, type Result, type Returned } from './body.js'
-import { BadArgument, BadState, show } from './errors.js'
-import { Fiber } from './fiber.js'
-import { isForced, notInFiber } from './gate.js'
+import { checkSignal, stopOnAbort } from './abort.js'
+import { checkBody, type Result, type Returned } from './body.js'
+import { BadArgument } from './errors.js'
+import type { Fiber } from './fiber.js'
 import type { Op } from './op.js'
-import { checkGrace, checkName, checkOptions } from './options.js'
-import { FORCED } from './phase.js'
-import type { Region } from './region.js'
-import { baton } from './runqueue.js'
+import { type Checks, checkBoolean, checkName, checkOptions, checkTimeLimit } from './options.js'
 import type { Runtime } from './runtime.js'
-import { emit, tapped } from './tap.js'
-import { link, type Owner } from './tree.js'
 
-/** What `spin` may be told about the new fiber. */
+/** Options of `spin`. */
 export interface SpinOptions {
   /** Shown in trees and reports. */
   name?: string
-  /** Milliseconds that its cleanup may wait when it is stopped; default: the parent's, at first 5,000. */
+  /** Milliseconds that its cleanup may wait when it is stopped; default: the parent's, for a root 5,000. */
   grace?: number
-  /** Stops the fiber when it is aborted. */
+  /** Stops the fiber when the signal aborts. */
   signal?: AbortSignal
-  /** `false`: errors go only to those who await the fiber, not to its parent (S29). */
+  /** If false, errors go only to the fibers that await this one, not to its parent (S29); default true. */
   link?: boolean
   /**
-   * `true`: it runs in the async context of this moment (AsyncLocalStorage), and so do its children, each in that of its
-   * own spin. `false`: it does not, although its parent does. Default: as the parent (S56).
+   * If true, the fiber runs in the async context (AsyncLocalStorage) of its spin, and so do its children, each in that of
+   * its own spin. If false, it runs without one. Default: as the parent (S56).
    */
   context?: boolean
 }
-const OPTION_NAMES = ['name', 'grace', 'signal', 'link', 'context']
 
 /** The ways to call `spin`: with a body; with a name or options before it. */
 export interface Spin {
   <R, A extends unknown[]>(body: (...args: A) => Returned<R>, ...args: A): Fiber<Result<R>>
-  // The last is the one that the compiler speaks of when none fits, so a name and options share it.
+  // The compiler shows the last signature when none fits, so a name and options share it.
   <R, A extends unknown[]>(
     nameOrOptions: string | SpinOptions,
     body: (...args: A) => Returned<R>,
@@ -43,162 +37,64 @@ export interface Spin {
   ): Fiber<Result<R>>
 }
 
-const NO_ARGS: readonly unknown[] = []
-
-/**
- * Starts a child of the current fiber and returns it at once; the body runs later (S05). A name or options may come
- * first, the arguments of the body come last.
- *
- * ```ts
- * function* work(ms: number) {
- *   yield* sleep(ms)
- *   return `${ms} ms later`
- * }
- * const plain = spin(work, 10)
- * const named = spin('worker', work, 20)
- * const patient = spin({ name: 'patient', grace: 30_000 }, work, 30)
- * console.log(yield* Fiber.await(plain, named, patient)) // [ '10 ms later', '20 ms later', '30 ms later' ]
- * ```
- */
-export const spin = function spin(first: unknown, ...rest: unknown[]): Fiber {
-  if (baton.fiber === null) throw notInFiber('spin()')
-  return spinUnder(baton.fiber, first, rest)
-} as Spin
-
-/** `spin` for a given parent. */
-export function spinUnder(parent: Fiber, first: unknown, rest: readonly unknown[]): Fiber {
-  if (typeof first === 'function') {
-    return spawn(parent, first as () => unknown, rest.length > 0 ? rest : NO_ARGS) // an idle fiber keeps no empty array
-  }
-  const body = rest[0] as () => unknown
-  const args = rest.length > 1 ? rest.slice(1) : NO_ARGS
-  if (typeof first === 'string') {
-    checkName(first, 'spin()')
-    return spawn(parent, body, args, first)
-  }
-  if (
-    typeof first !== 'object' ||
-    first === null ||
-    typeof (first as Op<unknown>)[Symbol.iterator] === 'function'
-  ) {
-    checkBody(first, 'spin()')
-  }
-  const options = checkOptions(first as SpinOptions, OPTION_NAMES, 'spin()')
-  checkGrace(options.grace, 'spin()')
-  checkSignal(options.signal, 'spin()')
-  checkName(options.name, 'spin()')
-  checkContext(options.context, parent.runtime, 'spin()')
-  const fiber = spawn(parent, body, args, options.name)
-  applyOptions(fiber, options)
-  return fiber
-}
-
-function spawn(
-  parent: Fiber,
-  body: (...args: any[]) => unknown,
-  args: readonly unknown[],
-  name?: string,
-): Fiber {
-  checkBody(body, 'spin()')
-  if (parent._phase >= FORCED && !isCleaning(parent)) {
-    const why = parent._phase === FORCED ? 'is being forced to end' : 'is over'
-    throw new BadState(`${nameOf(body) || 'a fiber'} cannot be spun: its parent ${parent.path} ${why}`)
-  }
-  const { runtime } = parent
-  const fiber = new Fiber(body, args, runtime, parent)
-  if (name !== undefined) fiber.givenName = name
-  inheritContext(fiber, parent)
-  link(fiber, parent === baton.fiber ? innermostOwner(parent) : parent)
-  runtime.alive++
-  if (tapped) emit('spin', fiber)
-  runtime.push(fiber)
-  return fiber
-}
-
-/** Its body is over, and it runs what `use` has left to be done: each cleanup is a scope, which may have children (S06). */
-function isCleaning(fiber: Fiber): boolean {
-  return fiber.cold?.cleaning != null && fiber === baton.fiber && !isForced(fiber)
-}
-
-/** A fiber spun inside a `scope` belongs to that scope. */
-export function innermostOwner(fiber: Fiber): Owner {
-  let region = fiber.innermost
-  while (!region.isOwner) region = region.outer as Region
-  return region as Owner
-}
-
-/** What `run` may be told about its root fiber. */
+/** Options of `run`. */
 export interface RunOptions {
   /** Shown in trees and reports. */
   name?: string
-  /** Stops it when it is aborted. */
+  /** Stops the run when the signal aborts. */
   signal?: AbortSignal
   /** Milliseconds that its cleanup may wait when it is stopped. */
   grace?: number
-  /** Its steps, and those of its children, run in the async context of their spin (S56). */
+  /**
+   * Whether the root fiber and its children run in the async context of their spin. Default: true if `run` is called in one
+   * (S56).
+   */
   context?: boolean
 }
 
-/** Starts the root of a tree. `where` is the call that asked for it, for errors. */
-export function spinRoot(
-  runtime: Runtime,
-  body: (...args: any[]) => unknown,
-  options: RunOptions & { outOfBand?: boolean } = {},
-  where = 'run()',
-): Fiber {
-  checkBody(body, where)
-  checkGrace(options.grace, where)
-  checkSignal(options.signal, where)
-  checkName(options.name, where)
-  checkContext(options.context, runtime, where)
-  const fiber = new Fiber(body, NO_ARGS, runtime, null)
-  fiber.givenName = options.name
-  runtime.roots.add(fiber)
-  runtime.alive++
-  if (options.outOfBand) fiber.coldRecord().outOfBand = true
-  if (tapped) emit('spin', fiber)
-  runtime.push(fiber, options.outOfBand)
-  applyOptions(fiber, options)
-  return fiber
+/** The options of `run`. */
+export const RUN_OPTIONS: Checks<RunOptions> = {
+  signal: checkSignal,
+  name: checkName,
+  grace: checkTimeLimit,
+  context: checkBoolean,
+}
+type RootOptions = SpinOptions & { outOfBand?: boolean }
+const SPIN_OPTIONS: Checks<SpinOptions> = { ...RUN_OPTIONS, link: checkBoolean }
+const ROOT_OPTIONS: Checks<RootOptions> = { ...SPIN_OPTIONS, outOfBand: checkBoolean }
+
+/** Checks the options of `spin`. */
+export function checkSpinOptions(given: unknown, runtime: Runtime): SpinOptions {
+  const isOp = typeof (given as Op<unknown> | null)?.[Symbol.iterator] === 'function'
+  if (typeof given !== 'object' || given === null || isOp) checkBody(given, 'spin()')
+  return checkContext(checkOptions(given as SpinOptions, SPIN_OPTIONS, 'spin()'), runtime, 'spin()')
 }
 
-function applyOptions(fiber: Fiber, options: SpinOptions): void {
+/** Checks the options of a root fiber. */
+export function checkRootOptions(options: RootOptions, runtime: Runtime, where: string): void {
+  checkContext(checkOptions(options, ROOT_OPTIONS, where), runtime, where)
+}
+
+function checkContext(options: SpinOptions, runtime: Runtime, where: string): SpinOptions {
+  if (options.context !== true || runtime.backend.capture !== undefined) return options
+  throw new BadArgument(`${where} cannot carry an async context: the backend has no capture()`)
+}
+
+/** Applies the options of `spin` or `run` to a new fiber. */
+export function applyOptions(fiber: Fiber, options: SpinOptions): void {
   if (options.grace !== undefined) fiber.grace = options.grace
-  if (options.link === false) fiber.coldRecord().isolated = true
+  if (options.link === false) fiber.rareState().isIsolated = true
   if (options.context !== undefined) carryContext(fiber, options.context)
   if (options.signal !== undefined) stopOnAbort(fiber, options.signal)
 }
 
-/** The child of a fiber that carries a context carries one too: that of its own spin (S56). */
+/** The child of a fiber with an async context gets one too: that of its own spin (S56). */
 export function inheritContext(fiber: Fiber<any, any>, parent: Fiber): void {
-  if (parent.cold !== null && parent.cold.context !== null) carryContext(fiber, true)
+  if (parent.rare !== null && parent.rare.context !== null) carryContext(fiber, true)
 }
 
-/** S56: from its first step to its last, cleanup included, it runs in the async context of this moment. */
+/** S56: captures the current async context for all steps of the fiber, cleanup included. */
 function carryContext(fiber: Fiber<any, any>, isCarried: boolean): void {
-  if (isCarried) fiber.coldRecord().context ??= fiber.runtime.backend.capture?.() ?? null
-  else if (fiber.cold !== null) fiber.cold.context = null
-}
-
-/** S57: one listener, removed when the fiber ends, put back when it is restarted. */
-export function stopOnAbort(fiber: Fiber<any, any>, signal: AbortSignal): void {
-  const cold = fiber.coldRecord()
-  cold.abortSignal = signal
-  if (signal.aborted) {
-    fiber.stop(undefined, { reason: signal.reason })
-    return
-  }
-  cold.unlisten = onAbort(signal, () => fiber.stop(undefined, { reason: signal.reason }))
-}
-
-export function checkSignal(signal: AbortSignal | undefined, where: string): void {
-  if (signal === undefined || typeof signal?.addEventListener === 'function') return
-  throw new BadArgument(`${where} needs an AbortSignal as signal, got ${show(signal)}`)
-}
-
-function checkContext(context: boolean | undefined, runtime: Runtime, where: string): void {
-  if (context === undefined || context === false) return
-  if (context !== true) throw new BadArgument(`${where} needs true or false as context, got ${show(context)}`)
-  if (runtime.backend.capture !== undefined) return
-  throw new BadArgument(`${where} cannot carry an async context: the backend has no capture()`)
+  if (isCarried) fiber.rareState().context ??= fiber.runtime.backend.capture?.() ?? null
+  else if (fiber.rare !== null) fiber.rare.context = null
 }

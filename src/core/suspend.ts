@@ -1,25 +1,20 @@
-// The waits that only another fiber can end, suspend and transfer; and snooze, which ends by itself.
-// All of them are woken through the fiber, so one shared object serves every wait. (In debug mode each wait gets
-// its own, so that a forgotten yield* can be found.)
+// suspend and transfer, which only another fiber can end; and snooze, which ends by itself. They have no state per wait, so
+// one shared object serves all fibers. (In debug mode each wait gets its own, so that a forgotten yield* can be found.)
 
+import { current } from './current.js'
 import { debugging, opEntered } from './debug.js'
-import { BadArgument, BadState, show } from './errors.js'
+import { BadArgument, BadState, notInFiber, show } from './errors.js'
 import type { Fiber } from './fiber.js'
-import { gate, notInFiber, REFUSED } from './gate.js'
-import { BaseOp, DONE, type Op, resume, SUSPENDED, type Switchpoint } from './op.js'
-import { DEAD, ERROR, LIVE, NONE, VALUE, WAITING } from './phase.js'
-import { FiberRecord } from './record.js'
-import { baton } from './runqueue.js'
+import { BaseOp, DONE, IdleOp, type Op, resume, SUSPENDED, type Switchpoint, throwAnswer } from './op.js'
+import { DEAD, ERROR, LIVE, NONE, REFUSED, VALUE, WAITING } from './state.js'
+import { gate } from './switchpoint.js'
 
 export class Snooze extends BaseOp<void> {
   // The hottest op of all has its own copy of next(): it never waits, so it needs no enter.
   override next(): IteratorResult<Switchpoint, void> {
-    const fiber = baton.fiber
+    const fiber = current.fiber
     if (fiber === null) throw notInFiber('snooze()')
-    if (fiber.op !== null) {
-      if (resume(fiber, this)) return DONE
-      throw DONE.value
-    }
+    if (fiber.op !== null) return resume(fiber, this) ? DONE : throwAnswer()
     if (debugging) opEntered(this)
     if (--fiber.budget < 0 && gate(fiber, this) === REFUSED) return SUSPENDED
     fiber.op = this
@@ -31,6 +26,9 @@ export class Snooze extends BaseOp<void> {
   abort(): void {}
   describe(): string {
     return 'snooze()'
+  }
+  override get kind(): string {
+    return 'snooze'
   }
 }
 export const SNOOZE = new Snooze()
@@ -48,19 +46,21 @@ export function snooze(): Op<void> {
   return debugging ? new Snooze() : SNOOZE
 }
 
-/** Waits for `schedule`: what wakes it decides what it returns. */
-class Suspend extends BaseOp<any> {
+/** Waits for `schedule`, and returns the value that was scheduled. */
+class Suspend extends IdleOp<any> {
   enter(_fiber: Fiber): void {}
   abort(): void {}
   describe(): string {
     return 'suspend()'
   }
+  override get kind(): string {
+    return 'suspend'
+  }
 }
-;(Suspend.prototype as { idle: boolean }).idle = true
 const SUSPEND = new Suspend()
 
 /**
- * Waits until somebody calls `fiber.schedule(value)`, and returns that value (S63).
+ * Waits until `fiber.schedule(value)` is called, and returns that value (S63).
  *
  * ```ts
  * const me = Fiber.current
@@ -72,7 +72,7 @@ export function suspend<T = unknown>(): Op<T> {
   return debugging ? new Suspend() : SUSPEND
 }
 
-/** Whether a fiber waits in a bare `suspend()`: main then goes on when nothing else is left to happen (decision 5). */
+/** Whether a fiber waits in a bare `suspend()`: such a root goes on when nothing else can happen (decision 5). */
 export function isSuspended(fiber: Fiber): boolean {
   return fiber._state === WAITING && fiber.op instanceof Suspend && !(fiber.op instanceof Transfer)
 }
@@ -95,7 +95,7 @@ class Transfer extends Suspend {
           'Only a fiber that waits in suspend() or transfer(), or a raw one, can be transferred to.',
       )
     }
-    target.coldRecord().transferrer = fiber
+    target.rareState().transferrer = fiber
   }
   override describe(): string {
     return `transfer(${this.target.name})`
@@ -103,7 +103,7 @@ class Transfer extends Suspend {
 }
 
 /**
- * Parks this fiber, runs `fiber` next, and returns what is transferred or scheduled back (S62).
+ * Suspends this fiber, runs `fiber` next, and returns the value that is transferred or scheduled back (S62).
  *
  * ```ts
  * const here = Fiber.current
@@ -115,8 +115,13 @@ class Transfer extends Suspend {
  * ```
  */
 export function transfer<T = unknown>(fiber: Fiber<any, any>, value?: unknown): Op<T> {
-  if (!(fiber instanceof FiberRecord)) throw new BadArgument(`transfer() needs a fiber, got ${show(fiber)}`)
+  if (!isFiber(fiber)) throw new BadArgument(`transfer() needs a fiber, got ${show(fiber)}`)
   return new Transfer(fiber, value)
+}
+
+/** Whether it is a fiber: only these have a rare state. */
+function isFiber(given: unknown): boolean {
+  return typeof (given as Fiber | null | undefined)?.rareState === 'function'
 }
 
 /** S63: wakes a fiber that waits in suspend or transfer, or starts a raw one. An Error is raised at the wait. */

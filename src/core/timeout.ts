@@ -1,82 +1,134 @@
-// Time limits and walls: moveOnAfter, cancelAfter, shield, ensure.
+// Time limits and barriers: moveOnAfter, cancelAfter, shield, ensure.
+//
+// When the time of a limit is up, its body is stopped with a signal of its own. When that signal comes out of the body,
+// moveOnAfter returns its value and cancelAfter throws its error. So limits nest in every combination (S66).
 
 import { Block, done } from './block.js'
-import { checkBody, type Result, type Returned, repeatable } from './body.js'
-import { Cancel, checkError, type ErrorLike, isStop, makeError } from './errors.js'
-import { Fiber } from './fiber.js'
-import { HOLD, OPEN, SHIELD } from './gate.js'
+import { checkBody, op, type Result, type Returned } from './body.js'
+import { current } from './current.js'
+import {
+  addSuppressed,
+  Cancel,
+  checkError,
+  type ErrorLike,
+  isStop,
+  makeError,
+  suppressedErrors,
+} from './errors.js'
+import type { Fiber } from './fiber.js'
 import type { Op, Routine, Switchpoint } from './op.js'
-import { checkGrace, checkMs } from './options.js'
-import { LIVE, REQUESTED } from './phase.js'
-import { interrupt } from './stop.js'
-import { keepBeside } from './tree.js'
+import { checkTimeLimit } from './options.js'
+import { BARS_ALL, BARS_STOPS, type Barrier, LIVE, NO_BARRIER } from './state.js'
+import { isForced, requestEnd } from './switchpoint.js'
+import type { TimerNode } from './timers.js'
 
 /** The handle that the body of a time limit receives. */
 export interface Timeout {
-  /** Starts the time anew. */
+  /** Restarts the time limit. */
   reset(): void
-  /** Puts the end off by so many milliseconds. */
+  /** Extends the time limit by `ms` milliseconds; `Infinity` removes it. */
   extend(ms: number): void
-  /** Milliseconds left; 0 when it has expired. */
+  /** Milliseconds left; 0 when it has expired, `Infinity` if there is no limit. */
   readonly remaining: number
 }
 
-abstract class Limit<T> extends Block<T> implements Timeout {
+abstract class Limit<T> extends Block<T> implements Timeout, TimerNode {
+  /** @internal */ time = 0
+  /** @internal */ seq = 0
+  /** @internal */ index = -1
+
   constructor(
     protected readonly ms: number,
     body: (...args: any[]) => unknown,
-    grace: number | undefined,
+    private readonly grace: number | undefined,
     where: string,
   ) {
-    super(body, grace, where)
-    checkMs(ms, where)
-    checkGrace(grace, where)
+    super(body, where)
+    checkTimeLimit(ms, where)
+    if (grace !== undefined) checkTimeLimit(grace, `the grace of ${where}`)
   }
 
-  /** The time is up. */
-  protected abstract expire(): void
+  /** Whether the error that it throws can carry errors of the combinators that it cut short. */
+  protected get keepsErrors(): boolean {
+    return false
+  }
 
-  protected override argument(): Timeout {
+  /** The result of the block, once its signal was thrown and the body is over. */
+  protected abstract expired(fiber: Fiber, signal: unknown, isCut: boolean): IteratorResult<Switchpoint, T>
+
+  override get isTimed(): boolean {
+    return this.ms < Infinity
+  }
+
+  protected override begin(): Timeout {
+    const { runtime } = this.fiber as Fiber
+    if (this.ms === 0)
+      this.fire() // delivered at the first switchpoint
+    else if (this.ms < Infinity) runtime.addTimer(this, runtime.now() + this.ms)
+    else this.time = Infinity
     return this
   }
-  override get isTimed(): boolean {
-    return true
-  }
 
-  protected override begin(): void {
-    const { runtime } = this.fiber as Fiber
-    if (this.ms > 0) runtime.addTimer(this, runtime.now() + this.ms)
-    else this.expire() // fires at the first switchpoint
-  }
-
-  override fire(): void {
-    if (this._phase === LIVE) this.expire()
-    else super.fire()
-  }
-
-  protected get hasExpired(): boolean {
-    return this._phase !== LIVE
+  /** @internal As a timer: the time is up. */
+  fire(): void {
+    if (this._phase === LIVE) requestEnd(this, `${this.describe()} timed out`, this.grace, this.keepsErrors)
   }
 
   reset(): void {
     this.setTime((now) => now + this.ms)
   }
   extend(ms: number): void {
-    checkMs(ms, 'extend()')
+    checkTimeLimit(ms, 'extend()')
     this.setTime(() => this.time + ms)
   }
   get remaining(): number {
-    if (this.fiber === null || this._phase !== LIVE || this.index < 0) return 0
+    if (this.fiber === null || this._phase !== LIVE) return 0
     return Math.max(0, this.time - this.fiber.runtime.now())
   }
 
-  /** A limit that has expired, or whose block is over, stays as it is. */
+  /** Has no effect after the limit has expired, or its block is over. */
   private setTime(time: (now: number) => number): void {
-    if (this.fiber === null || this._phase !== LIVE || this.hasExpired) return
+    if (this.fiber === null || this._phase !== LIVE) return
     const { runtime } = this.fiber
     const at = time(runtime.now())
-    runtime.timers.remove(this)
-    runtime.addTimer(this, at)
+    this.clear(runtime)
+    if (at < Infinity) runtime.addTimer(this, at)
+    else this.time = at
+  }
+
+  private clear(runtime: Fiber['runtime']): void {
+    if (this.index >= 0) runtime.timers.remove(this)
+  }
+
+  protected override returned(value: unknown, isCut: boolean): IteratorResult<Switchpoint, T> {
+    const { fiber, stopSignal, wasStruck } = this
+    this.leave()
+    return wasStruck ? this.expired(fiber as Fiber, stopSignal, isCut) : done(value as T) // S34: if the signal was not thrown yet, the result counts
+  }
+
+  protected override thrown(error: unknown): IteratorResult<Switchpoint, T> {
+    const { fiber, stopSignal, wasStruck } = this
+    const isOwn = this.isOwn(error)
+    this.leaveWith(error)
+    if (isOwn) return this.expired(fiber as Fiber, stopSignal, false)
+    if (wasStruck) this.keepExpiry(fiber as Fiber, error)
+    throw error
+  }
+
+  /** An error of the cleanup is thrown instead of the expiry, which is kept beside it. */
+  protected keepExpiry(_fiber: Fiber, _error: unknown): void {}
+
+  protected override leave(): void {
+    this.clear((this.fiber as Fiber).runtime)
+    super.leave()
+  }
+  override abandon(errors: unknown[]): void {
+    this.clear((this.fiber as Fiber).runtime)
+    super.abandon(errors)
+  }
+  override passedBy(signal: unknown, isStop: boolean): void {
+    super.passedBy(signal, isStop)
+    if (isStop) this.clear((this.fiber as Fiber).runtime)
   }
 }
 
@@ -92,62 +144,47 @@ class MoveOn<T> extends Limit<T> {
   override describe(): string {
     return `moveOnAfter(${this.ms})`
   }
-  protected expire(): void {
-    this.request(`${this.describe()} timed out`)
-  }
-  protected override returned(value: unknown): IteratorResult<Switchpoint, T> {
-    const struck = this.wasStruck
-    this.leave()
-    return done((struck ? this.value : value) as T) // S34: not struck yet, the result stands
-  }
-  protected override thrown(error: unknown): IteratorResult<Switchpoint, T> {
-    const own = this.isOwn(error)
-    this.leave()
-    if (own) return done(this.value as T)
-    throw error
+  protected expired(): IteratorResult<Switchpoint, T> {
+    return done(this.value as T)
   }
 }
 
 class CancelAfter<T> extends Limit<T> {
-  private error: Error | null = null
   constructor(
     ms: number,
     body: (...args: any[]) => unknown,
     private readonly given: ErrorLike | undefined,
   ) {
     super(ms, body, undefined, 'cancelAfter()')
-    checkError(given)
+    checkError(given, 'cancelAfter()')
   }
   override describe(): string {
     return `cancelAfter(${this.ms})`
   }
-  protected override begin(): void {
-    this.error = null
-    super.begin()
+  protected override get keepsErrors(): boolean {
+    return true
   }
-  protected override get hasExpired(): boolean {
-    return this.error !== null
+  protected expired(fiber: Fiber, signal: unknown, isCut: boolean): IteratorResult<Switchpoint, T> {
+    if (isCut && isForced(fiber)) return done(undefined as T) // the code around it is being ended by return(), not by errors
+    const error = this.makeError(fiber)
+    for (const other of suppressedErrors(signal)) addSuppressed(fiber, error, other)
+    throw error
   }
-  protected expire(): void {
-    const fiber = this.fiber as Fiber
+  protected override keepExpiry(fiber: Fiber, error: unknown): void {
+    addSuppressed(fiber, error, this.makeError(fiber))
+  }
+  private makeError(fiber: Fiber): unknown {
     try {
-      this.error = makeError(this.given, Cancel, `${fiber.path} was cancelled after ${this.ms} ms`)
+      return makeError(this.given, Cancel, `${fiber.path} was cancelled after ${this.ms} ms`)
     } catch (error) {
-      this.error = error as Error // of the class that was given
+      return error // thrown by the constructor of the given class
     }
-    this._phase = REQUESTED
-    interrupt(fiber)
-  }
-  /** An ordinary error, thrown once: afterwards the block lives as before (S66). */
-  override struck(): Error {
-    this._phase = LIVE
-    return this.error as Error
   }
 }
 
 /**
- * Runs a body for at most `ms` milliseconds. When the time is up the block is stopped, with its cleanup, and `value`
- * is returned (S65, S66). The body receives a handle with `reset()`, `extend(ms)` and `remaining`.
+ * Runs a body for at most `ms` milliseconds. When the time is up, the body is stopped, with its cleanup, and `value` is
+ * returned (S65, S66). `Infinity` means no limit. The body receives a handle with `reset()`, `extend(ms)` and `remaining`.
  *
  * ```ts
  * const answer = yield* moveOnAfter(1000, () => receive(), 'nothing came')
@@ -179,7 +216,7 @@ export function moveOnAfter(
     : new MoveOn(ms, body, undefined, valueOrOptions)
 }
 
-/** Any value may be given plainly, but for an object that has nothing but `value` and `grace`. */
+/** An object with no keys but `value` and `grace` is options; anything else is the value itself. */
 function isMoveOnOptions(given: unknown): given is { value?: unknown; grace?: number } {
   if (typeof given !== 'object' || given === null) return false
   const keys = Object.keys(given)
@@ -187,8 +224,8 @@ function isMoveOnOptions(given: unknown): given is { value?: unknown; grace?: nu
 }
 
 /**
- * Runs a body for at most `ms` milliseconds. When the time is up, `Cancel` (or the error, class or message given) is
- * thrown inside it: an ordinary error that may be caught (S66).
+ * Runs a body for at most `ms` milliseconds. When the time is up, the body is stopped, with its cleanup, and `Cancel` (or the
+ * given error, class or message) is thrown here (S66). Inside, the body sees a stop, never the `Cancel`.
  *
  * ```ts
  * try {
@@ -206,26 +243,29 @@ export function cancelAfter<R>(
   return new CancelAfter<Result<R>>(ms, body, error)
 }
 
-/** A stretch of code that lets in as much as its wall says; with an open one, only a switchpoint where it begins. */
-export class Wall<T> extends Block<T> {
+/** A block with a barrier against signals. With NO_BARRIER it only adds a switchpoint at its beginning. */
+export class BarrierBlock<T> extends Block<T> {
   constructor(
     body: (...args: any[]) => unknown,
-    wall: number,
+    private readonly keepsOut: Barrier,
     private readonly what: string,
   ) {
-    super(body, undefined, what)
-    this.wall = wall
+    super(body, what)
+  }
+  override get barrier(): Barrier {
+    return this.keepsOut
   }
   override describe(): string {
     return this.what
   }
-  protected override get crossesGate(): boolean {
-    return this.wall !== HOLD
+  /** The cleanup of `ensure` begins even if a signal is pending: it has no switchpoint before it. */
+  protected override enter(): IteratorResult<Switchpoint, T> {
+    return this.keepsOut === BARS_ALL ? this.enterAnyway() : super.enter()
   }
 }
 
 /**
- * Holds stops, and the expiry of outer blocks, until the body is over or a deadline passes. Not errors (S20).
+ * Delays stops, and the expiry of outer blocks, until the body is over or a deadline passes. Errors are not delayed (S20).
  *
  * ```ts
  * const payment = spin(function* () {
@@ -241,12 +281,12 @@ export class Wall<T> extends Block<T> {
  * ```
  */
 export function shield<R>(body: () => Returned<R>): Op<Result<R>> {
-  return new Wall<Result<R>>(body, SHIELD, 'shield()')
+  return new BarrierBlock<Result<R>>(body, BARS_STOPS, 'shield()')
 }
 
 /**
- * Runs a body, then a cleanup that may wait and is always whole: whatever arrives meanwhile is held until it is over,
- * or a deadline forces it (S16b). If both fail, the body's error is thrown and keeps the other in `suppressed`.
+ * Runs a body, then a cleanup that may wait and runs to completion: signals that arrive meanwhile are delayed until it is
+ * over, or a deadline forces it (S16b). If both fail, the body's error is thrown, with the other in `suppressed`.
  *
  * ```ts
  * const fiber = spin(() =>
@@ -265,7 +305,7 @@ export function shield<R>(body: () => Returned<R>): Op<Result<R>> {
 export function ensure<R, C>(body: () => Returned<R>, cleanup: () => Returned<C>): Op<Result<R>> {
   checkBody(body, 'ensure()')
   checkBody(cleanup, 'ensure()')
-  return repeatable('ensure()', () => ensuring(body as () => Result<R>, cleanup))
+  return op('ensure()', () => ensuring(body as () => Result<R>, cleanup))
 }
 
 function* ensuring<T>(body: () => Op<T> | T, cleanup: () => unknown): Routine<T> {
@@ -273,17 +313,17 @@ function* ensuring<T>(body: () => Op<T> | T, cleanup: () => unknown): Routine<T>
   let failure: unknown
   let value: T | undefined
   try {
-    value = yield* new Wall<T>(body, OPEN, 'ensure()')
+    value = yield* new BarrierBlock<T>(body, NO_BARRIER, 'ensure()')
   } catch (error) {
     failed = true
     failure = error
   } finally {
     try {
-      yield* new Wall(cleanup as () => any, HOLD, 'ensure()')
+      yield* new BarrierBlock(cleanup as () => any, BARS_ALL, 'ensure()')
     } catch (error) {
       // biome-ignore lint/correctness/noUnsafeFinally: an error of the cleanup outweighs a stop, also a forced one
       if (!failed || isStop(failure)) throw error
-      keepBeside(Fiber.current, failure, error)
+      addSuppressed(current.fiber as Fiber, failure, error)
     } finally {
       // biome-ignore lint/correctness/noUnsafeFinally: a forced end must not lose the body's error
       if (failed && !isStop(failure)) throw failure

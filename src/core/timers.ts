@@ -1,21 +1,23 @@
-// All time of a runtime in one binary heap, over a single timer of the backend. The place of a node is kept
-// in the node, so taking out a time-out that did not fire costs a few steps and no search.
-// Equal times fire in the order they were set (S68).
+// Timers: all timers of a runtime in one binary heap, over a single timer of the backend. Each node has its index in the
+// heap, so removing a time-out that did not fire needs no search. Equal times fire in the order they were set (S68).
 
-/** Something that wants to be called at a time: a sleep, a block with a time limit, a grace deadline. */
+/** A timer: a sleep, a time limit, a deadline. It is its own node in the heap, so setting one allocates nothing. */
 export interface TimerNode {
-  /** When, on the backend's clock. */
+  /** When it fires, on the runtime's clock. Set by `addTimer`; initially 0. */
   time: number
-  /** Breaks ties between equal times. */
+  /** Breaks ties between equal times. Set by `addTimer`; initially 0. */
   seq: number
-  /** Place in the heap, -1 while not in it. */
+  /** Its index in the heap; -1 while it is not set, and initially. */
   index: number
+  /** Called when it is due. Must not throw. */
   fire(): void
 }
 
 export class Timers {
   private heap: TimerNode[] = []
   private seq = 0
+  /** How often a timer was added or removed. */
+  changes = 0
 
   get size(): number {
     return this.heap.length
@@ -27,6 +29,7 @@ export class Timers {
   }
 
   add(node: TimerNode, time: number): void {
+    this.changes++
     node.time = time
     node.seq = this.seq++
     this.heap.push(node)
@@ -36,6 +39,7 @@ export class Timers {
   remove(node: TimerNode): void {
     const index = node.index
     if (index < 0) return
+    this.changes++
     node.index = -1
     const last = this.heap.pop() as TimerNode
     if (last === node) return
@@ -43,7 +47,7 @@ export class Timers {
     if (last.index === index) this.up(last, index)
   }
 
-  /** Fires the timers that are due, but not more than `most`. */
+  /** Fires the timers that are due, at most `most`. */
   fire(now: number, most = Infinity): void {
     for (let fired = 0; fired < most && this.next <= now; fired++) {
       const node = this.heap[0] as TimerNode

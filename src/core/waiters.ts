@@ -1,99 +1,141 @@
-// Fibers that wait in line for the same thing: a lock, an item, room in a queue. First come, first served (S52).
+// Waiters: a line of fibers that wait for the same thing: a lock, an item, room in a queue. First come, first served (S52).
 //
-//   first <-> place <-> place <-> last        one place for each fiber that waits, kept in its `value` meanwhile
+//   first <-> waiter <-> waiter <-> last        one for each waiting fiber, kept in `fiber.value` meanwhile
 //
-// Whoever has something to give hands it to the first in line as the answer of its wait (S36). A fiber that is taken
-// out of its wait leaves its place, and nobody else loses theirs. Ops that wait in line need no state of their own,
-// so a primitive can have one op for all who wait. Async code has no fiber: it waits in a place of its own kind (`add`).
+// `handOver` gives a value to the first in line as the answer of its wait (S36). A fiber whose wait is aborted leaves the
+// line; the others keep their places. Ops that wait in line need no state, so one op can serve all waits. Async code has no
+// fiber: it waits in a subclass of Waiter (`add`).
 
 import type { Fiber } from './fiber.js'
+import { append, remove } from './list.js'
 import { type BaseOp, fail, settle } from './op.js'
 
-/** Where a fiber stands in line, and what it brought with it: the item it wants to push, its mode. */
-export class Place<I> {
-  before: Place<I> | null = null
-  after: Place<I> | null = null
+/**
+ * A fiber in line, with an item: what it wants to push, or how it wants to hold a lock. A subclass lets code without a fiber
+ * wait in the same line.
+ *
+ * ```ts
+ * class Caller extends Waiter<undefined> {
+ *   constructor(private readonly callback: (value: unknown) => void) {
+ *     super(null, undefined)
+ *   }
+ *   override give(value: unknown) {
+ *     this.callback(value)
+ *   }
+ * }
+ * const line = new Waiters()
+ * line.add(new Caller((value) => console.log(value))) // hello
+ * line.handOver('hello')
+ * ```
+ */
+export class Waiter<I> {
+  /** @internal */ before: Waiter<I> | null = null
+  /** @internal */ after: Waiter<I> | null = null
   constructor(
-    /** Null only in places that answer in another way. */
+    /** The waiting fiber; null in subclasses for code without a fiber. */
     readonly fiber: Fiber<any, any> | null,
+    /** The item given to `join`. */
     readonly item: I,
   ) {}
 
-  /** What it waited for has come. */
+  /** Ends the wait with a value. */
   give(value: unknown): void {
     const fiber = this.fiber as Fiber
     settle(fiber, fiber.op as BaseOp<unknown>, value)
   }
-  /** What it waited for cannot come any more. */
+  /** Ends the wait with an error. */
   refuse(error: unknown): void {
     const fiber = this.fiber as Fiber
     fail(fiber, fiber.op as BaseOp<unknown>, error)
   }
 }
 
+/**
+ * A line of fibers that wait for the same thing, first come, first served (S52). An op joins in `enter` and leaves in
+ * `abort`. `handOver` answers the first wait directly: no other fiber can take the value in between (S36).
+ *
+ * ```ts
+ * const line = new Waiters()
+ * class Turn extends BaseOp<string> {
+ *   enter(fiber: Fiber) {
+ *     line.join(fiber, undefined)
+ *   }
+ *   abort(fiber: Fiber) {
+ *     line.leave(fiber)
+ *   }
+ *   describe() {
+ *     return 'a turn'
+ *   }
+ * }
+ * const first = spin(() => new Turn())
+ * const second = spin(() => new Turn())
+ * yield* snooze()
+ * line.handOver('for the first')
+ * line.handOver('for the second')
+ * console.log(yield* first, '-', yield* second) // for the first - for the second
+ * ```
+ */
 export class Waiters<I = undefined> {
-  first: Place<I> | null = null
-  private last: Place<I> | null = null
+  /** The first in line. */
+  first: Waiter<I> | null = null
+  private last: Waiter<I> | null = null
+  /** The number of waiters. */
   size = 0
 
-  /** At the end of an op's `enter`: the fiber has to wait. */
-  join(fiber: Fiber<any, any>, item: I): void {
-    const place = new Place(fiber, item)
-    fiber.value = place
-    this.add(place)
+  /** Puts a fiber in line; call it at the end of an op's `enter`. */
+  join(fiber: Fiber<any, any>, item: I): Waiter<I> {
+    const waiter = new Waiter(fiber, item)
+    fiber.value = waiter
+    this.add(waiter)
+    return waiter
   }
 
-  /** For whoever makes their own place. */
-  add(place: Place<I>): void {
-    place.before = this.last
-    if (this.last === null) this.first = place
-    else this.last.after = place
-    this.last = place
+  /** Adds a waiter that was made elsewhere. */
+  add(waiter: Waiter<I>): void {
+    this.last = append(this.last, waiter)
+    if (this.first === null) this.first = waiter
     this.size++
   }
 
-  /** In an op's `abort`: the fiber goes away with empty hands. Gives what it had brought. */
+  /** Removes a fiber without an answer; call it in an op's `abort`. Returns its item. */
   leave(fiber: Fiber<any, any>): I {
-    const place = fiber.value as Place<I>
+    const waiter = fiber.value as Waiter<I>
     fiber.value = undefined
-    this.remove(place)
-    return place.item
+    this.remove(waiter)
+    return waiter.item
   }
 
-  /** The first in line goes on with this value. False if nobody waits. */
+  /** Answers the first in line with a value. False if the line is empty. */
   handOver(value: unknown): boolean {
     if (this.first === null) return false
     this.give(this.first, value)
     return true
   }
 
-  /** This one goes on with this value. */
-  give(place: Place<I>, value: unknown): void {
-    this.remove(place)
-    place.give(value)
+  /** Answers this waiter with a value. */
+  give(waiter: Waiter<I>, value: unknown): void {
+    this.remove(waiter)
+    waiter.give(value)
   }
 
-  /** The first in line goes on with an error. False if nobody waits. */
+  /** Answers the first in line with an error. False if the line is empty. */
   refuse(error: unknown): boolean {
-    const place = this.first
-    if (place === null) return false
-    this.remove(place)
-    place.refuse(error)
+    const waiter = this.first
+    if (waiter === null) return false
+    this.remove(waiter)
+    waiter.refuse(error)
     return true
   }
 
-  /** Those who wait, the first in line first. */
-  *[Symbol.iterator](): Generator<Place<I>> {
-    for (let place = this.first; place !== null; place = place.after) yield place
+  /** The waiters, the first in line first. */
+  *[Symbol.iterator](): Generator<Waiter<I>> {
+    for (let waiter = this.first; waiter !== null; waiter = waiter.after) yield waiter
   }
 
-  /** Takes a place out of the line; it must be in it. */
-  remove(place: Place<I>): void {
-    const { before, after } = place
-    if (before === null) this.first = after
-    else before.after = after
-    if (after === null) this.last = before
-    else after.before = before
+  /** Removes a waiter, which must be in the line. */
+  remove(waiter: Waiter<I>): void {
+    if (this.first === waiter) this.first = waiter.after
+    this.last = remove(this.last, waiter)
     this.size--
   }
 }

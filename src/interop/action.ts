@@ -1,12 +1,13 @@
-// Callback APIs as ops. The function given starts the work and says how to clean up after it; whichever way the wait ends,
-// the cleanup runs once, at that moment, and what is called back afterwards finds nobody.
+// action: callback APIs as ops. The user's function starts the work and may return a cleanup. However the wait ends, the
+// cleanup runs once, at that moment; later callbacks are ignored.
 //
-//   started  ->  waiting  ->  over        answered: nobody cares any more
-//                         \-> left        the fiber has gone: one late value goes to `discard`
+//   started  ->  waiting  ->  over        answered: further calls are ignored
+//                         \-> left        the fiber has left: one late value goes to `discard`
 
 import {
   BadArgument,
-  enteredTwice,
+  type Checks,
+  check,
   type Fiber,
   fail,
   LateOp,
@@ -15,16 +16,22 @@ import {
   settle,
   show,
 } from '../core/index.js'
-import { checkDiscard, type DiscardOptions } from './discard.js'
 
-/** Called by the function given to `action` to start the work; what it returns, if anything, cleans up. */
+/** The function given to `action`: it starts the work, and may return a function that cleans up. */
 export type Start<T> = (
   settle: (value: T) => void,
   fail: (error: unknown) => void,
 ) => (() => void) | undefined | void
 
-/** What `action` may be told about its work. */
+/** Options of `action`. */
 export type ActionOptions<T> = DiscardOptions<T>
+
+/** What a wait for the outside may be told. */
+export interface DiscardOptions<T> {
+  /** Gets rid of a value that arrives after the fiber has left: closes it, releases it. */
+  discard?: (value: T) => void
+}
+export const DISCARD_OPTIONS: Checks<DiscardOptions<any>> = { discard: check.function }
 
 const STARTED = 0
 const WAITING = 1
@@ -45,7 +52,7 @@ export class Action<T> extends LateOp<T> {
   }
 
   enter(fiber: Fiber): void {
-    if (this.attempt !== null) throw enteredTwice(this, this.attempt.fiber)
+    this.refuseSecond(this.attempt === null ? null : this.attempt.fiber)
     const attempt = new Attempt(this, fiber)
     this.attempt = attempt
     try {
@@ -65,7 +72,7 @@ export class Action<T> extends LateOp<T> {
     this.attempt = null
   }
 
-  /** A value that came when the fiber had left. */
+  /** A value came after the fiber had left. */
   missed(value: T, fiber: Fiber): void {
     this.drop(value, fiber)
   }
@@ -73,13 +80,16 @@ export class Action<T> extends LateOp<T> {
   describe(): string {
     return this.what
   }
+  override get kind(): string {
+    return 'action'
+  }
 }
 
-/** One wait of an action: what its callbacks know. */
+/** One wait of an action. Its callbacks belong to it. */
 class Attempt<T> {
   private phase = STARTED
   private cleanup: (() => unknown) | undefined = undefined
-  /** An answer that came while the function was still running. */
+  /** An answer that came while the user's function was still running. */
   private early: {
     readonly answer: (fiber: Fiber, op: Action<T>, value: any) => boolean
     value: unknown
@@ -144,11 +154,11 @@ class Attempt<T> {
   }
 }
 
-/** What the function may return. An arrow function easily returns something by accident, and then nothing is cleaned up. */
+/** Checks what the user's function returned: an arrow function may return something else by accident. */
 function checkCleanup(cleanup: unknown, what: string): (() => unknown) | undefined {
   if (cleanup === undefined || typeof cleanup === 'function') return cleanup as (() => unknown) | undefined
   if (typeof (cleanup as PromiseLike<unknown> | null)?.then === 'function') {
-    ;(cleanup as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection is nobody's
+    ;(cleanup as PromiseLike<unknown>).then(undefined, () => {}) // refused: its rejection must not count as unhandled
     throw new BadArgument(
       `the function of ${what} returned a promise. It calls settle or fail and may return a function that cleans up; ` +
         'to wait for a promise, use until().',
@@ -161,8 +171,8 @@ function checkCleanup(cleanup: unknown, what: string): (() => unknown) | undefin
 }
 
 /**
- * Turns a callback API into an op. The function is called when the wait begins; `settle` and `fail` end it. What the
- * function returns cleans up: it is called once, as soon as the wait is over, whether it was settled, failed or stopped.
+ * Turns a callback API into an op. The function is called when the wait begins; `settle` and `fail` end the wait. The
+ * function may return a cleanup, which is called once, as soon as the wait is settled, failed or stopped.
  *
  * ```ts
  * const wait = (ms: number) =>
@@ -173,12 +183,12 @@ function checkCleanup(cleanup: unknown, what: string): (() => unknown) | undefin
  * console.log(yield* wait(5)) // done
  * ```
  *
- * A second call of `settle` or `fail` changes nothing, nor does one that comes too late. A late value goes to
- * `discard`. Each `yield*` calls the function anew.
+ * A second call of `settle` or `fail` has no effect, nor has one after the fiber has left; a late value goes to
+ * `discard`. Each `yield*` calls the function again.
  */
 export function action<T>(start: Start<T>, options: ActionOptions<T> = {}): Op<T> {
   if (typeof start !== 'function') {
     throw new BadArgument(`action() needs a function (settle, fail) => cleanup, got ${show(start)}`)
   }
-  return new Action(start, checkDiscard(options, 'action()'))
+  return new Action(start, check.options(options, DISCARD_OPTIONS, 'action()').discard)
 }

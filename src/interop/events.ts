@@ -1,44 +1,46 @@
-// Events of emitters (Node) and targets (the web) as sources and ops. Listeners are added at the call, so that no event
-// is missed between two waits, and removed by whatever comes first: close(), the end, an error, the end of the fiber.
+// on and once: events of emitters (Node) and targets (the web) as sources and ops. Listeners are added at the call, so
+// that no event is missed between two waits, and removed by the first of close(), the end, an error, the fiber's end.
 //
-//   open  ->  ended        an 'error' or the event named by `end` came; what is unread can still be read
-//         \->  closed       nobody wants any more
+//   open  ->  ended        an 'error' or the event named by `end` came; unread events can still be read
+//         \->  closed       close() was called, or the fiber has ended: unread events are dropped
 
 // biome-ignore lint/suspicious/noTsIgnore: expected only in projects without the types of Node
 /** @ts-ignore: such a project has no emitters of Node either */
 import type { EventEmitter } from 'node:events'
 import {
-  BadArgument,
-  BaseOp,
-  checkOptions,
-  debugging,
+  type Checks,
+  check,
   Fiber,
   fail,
+  IdleOp,
   type Op,
+  onEnd,
   Ring,
   settle,
-  show,
   Waiters,
 } from '../core/index.js'
-import { END, type Iterates, type Source } from '../sync/index.js'
-import { Action } from './action.js'
-import { checkEmitter, type Emitter, type EventName, isEmitter, subscribe } from './listen.js'
+import { END, HAS_CLOSED, type Iterates, type Source } from '../sync/index.js'
+import { Action, type Start } from './action.js'
+import { checkEmitter, type Emitter, type EventName, isEmitter, subscribe } from './subscribe.js'
 
-/** What `on` may be told. */
+/** Options of `on`. */
 export interface OnOptions {
-  /** Each item is an array with all arguments of the event; without it, the first argument. */
+  /** If true, each item is an array of all arguments of the event; default false: the first argument. */
   args?: boolean
-  /** The event after which there are no more. */
+  /** The event that ends the source. */
   end?: EventName
-  /** How many unread events are kept: one more, and the oldest is dropped. Default: all are kept. */
+  /** How many unread events are kept before the oldest is dropped; default Infinity. */
   capacity?: number
 }
 
-/** What `once` may be told. */
+/** Options of `once`. */
 export interface OnceOptions {
-  /** Gives an array with all arguments of the event; without it, the first argument. */
+  /** If true, returns an array of all arguments of the event; default false: the first argument. */
   args?: boolean
 }
+
+const ONCE_OPTIONS: Checks<OnceOptions> = { args: check.boolean }
+const ON_OPTIONS: Checks<OnOptions> = { ...ONCE_OPTIONS, end: check.any, capacity: check.limit }
 
 type EventMap<M> = Record<keyof M, any[]>
 
@@ -47,7 +49,7 @@ const ENDED = 1
 const CLOSED = 2
 
 /**
- * The events of an emitter, one by one: what `on` gives.
+ * The events of an emitter, one by one: what `on` returns.
  *
  * ```ts
  * import { EventEmitter } from 'node:events'
@@ -74,12 +76,13 @@ export class Events<T> implements Source<T>, Iterates<T> {
   private failure: { readonly error: unknown } | null = null
   private dropped = 0
   private unsubscribe: (() => void) | null = null
-  private readonly atEnd = () => void this.close()
+  /** Ends the listening to the end of the owner. */
+  private forgetEnd = (): void => {}
   private nextOp: NextEvent<T> | null = null
 
   /** @internal */
   constructor(
-    emitter: Emitter,
+    /** @internal */ readonly emitter: Emitter,
     private readonly event: EventName,
     private readonly options: OnOptions,
     private readonly owner: Fiber,
@@ -90,34 +93,31 @@ export class Events<T> implements Source<T>, Iterates<T> {
     if (isEmitter(emitter)) listeners.set('error', (error) => this.fail(error))
     listeners.set(event, args ? (...all) => this.take(all as T) : (first) => this.take(first))
     this.unsubscribe = subscribe(emitter, listeners)
-    const cold = owner.coldRecord()
-    cold.atEnd ??= new Set()
-    cold.atEnd.add(this.atEnd)
-    if (this.phase !== OPEN) this.stopListening(this.phase) // it was over before all listeners were there
+    this.forgetEnd = onEnd(owner, () => void this.close())
+    if (this.phase !== OPEN) this.stopListening(this.phase) // an event came while listeners were being added
   }
 
-  /** Waits for the next event; `END` when there are no more. Throws the error if the emitter had one. */
+  /** Waits for the next event; `END` when there are no more. Throws the error of an `'error'` event. */
   next(): Op<T | typeof END> {
-    if (debugging) return new NextEvent(this)
-    this.nextOp ??= new NextEvent(this)
-    return this.nextOp
+    this.nextOp ??= new NextEvent(this).droppable()
+    return this.nextOp.handOut()
   }
 
-  /** Removes the listeners at once. Unread events are dropped, and those who wait get `END`. */
+  /** Removes the listeners at once. Unread events are dropped, and waiting fibers get `END`. */
   close(): Op<void> {
     this.stopListening(CLOSED)
     while (this.unread.size > 0) this.unread.shift()
     if (this.failure !== null) this.reportFailure(this.failure.error)
     this.failure = null
-    return HAS_CLOSED // it has happened: nobody has to wait for it
+    return HAS_CLOSED // closed already: waiting for it is optional
   }
 
-  /** Itself: `each` asks for it. */
+  /** Returns itself, for `each`. */
   iterate(): Source<T> {
     return this
   }
 
-  /** How many events are unread, how many were dropped for want of room, and how many fibers wait for one. */
+  /** How many events are unread, how many were dropped because of `capacity`, and how many fibers wait for one. */
   stats(): { unread: number; dropped: number; waiting: number } {
     return { unread: this.unread.size, dropped: this.dropped, waiting: this.waiters.size }
   }
@@ -155,7 +155,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
     while (this.handOver(END));
     const { unsubscribe, owner } = this
     this.unsubscribe = null
-    if (this.failure === null) owner.cold?.atEnd?.delete(this.atEnd)
+    if (this.failure === null) this.forgetEnd()
     try {
       unsubscribe?.()
     } catch (error) {
@@ -164,7 +164,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
   }
 
   private reportFailure(error: unknown): void {
-    const message = `${this.describe()} in ${this.owner.path} got an error that nobody has read`
+    const message = `${this.describe()} in ${this.owner.path} got an error that was never read`
     this.owner.runtime.report({ kind: 'unobserved', message, error })
   }
 
@@ -174,7 +174,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
     if (unread.size > 0) settle(fiber, op, unread.shift())
     else if (failure !== null) {
       this.failure = null
-      this.owner.cold?.atEnd?.delete(this.atEnd)
+      this.forgetEnd()
       fail(fiber, op, failure.error)
     } else if (this.phase !== OPEN) settle(fiber, op, END)
     else {
@@ -195,7 +195,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
   }
 }
 
-class NextEvent<T> extends BaseOp<T | typeof END> {
+class NextEvent<T> extends IdleOp<T | typeof END> {
   constructor(private readonly events: Events<T>) {
     super()
   }
@@ -208,23 +208,34 @@ class NextEvent<T> extends BaseOp<T | typeof END> {
   describe(): string {
     return `${this.events.describe()}.next()`
   }
+  override get kind(): string {
+    return 'emitter'
+  }
+  override get resource(): object {
+    return this.events.emitter
+  }
 }
-;(NextEvent.prototype as { idle: boolean }).idle = true // S17: new work, never cleanup
 
-class Closed extends BaseOp<void> {
-  enter(fiber: Fiber): void {
-    settle(fiber, this, undefined)
+/** The wait of `once`. */
+class Once extends Action<unknown> {
+  constructor(
+    start: Start<unknown>,
+    private readonly emitter: object,
+    event: EventName,
+  ) {
+    super(start, undefined, `once(${String(event)})`)
   }
-  abort(): void {}
-  describe(): string {
-    return 'close()'
+  override get kind(): string {
+    return 'emitter'
+  }
+  override get resource(): object {
+    return this.emitter
   }
 }
-const HAS_CLOSED = new Closed()
 
 /**
- * The events of an emitter or an event target, one by one. It listens from the call on, until `close()` or until the
- * fiber that made it ends. An item is the first argument of the event; with `{ args: true }`, an array of all.
+ * The events of an emitter or an event target, one by one. It listens from the call on, until `close()` or the end of
+ * the calling fiber. An item is the first argument of the event; with `{ args: true }`, an array of all.
  *
  * ```ts
  * import { EventEmitter } from 'node:events'
@@ -248,8 +259,8 @@ const HAS_CLOSED = new Closed()
  * 0
  * ```
  *
- * An `'error'` event of an emitter is thrown by `next()` when the events before it have been read; then it is over.
- * Emitters cannot be slowed down: unread events are kept, all of them unless `capacity` says how many.
+ * An `'error'` event of an emitter is thrown by `next()` after the events before it; then the source ends. Emitters
+ * cannot be slowed down: unread events are kept, without limit unless `capacity` is given.
  */
 export function on<M extends EventMap<M>, K extends keyof M>(
   emitter: EventEmitter<M>,
@@ -270,18 +281,14 @@ export function on(
 ): Events<unknown> {
   const owner = Fiber.current
   checkEmitter(emitter, event, 'on()')
-  const { args, end, capacity } = checkOptions(options, ['args', 'end', 'capacity'], 'on()')
-  checkArgs(args, 'on()')
+  const { end } = check.options(options, ON_OPTIONS, 'on()')
   if (end !== undefined) checkEmitter(emitter, end, 'the end of on()')
-  if (capacity !== undefined && capacity !== Infinity && !(Number.isInteger(capacity) && capacity > 0)) {
-    throw new BadArgument(`on() needs a whole number above 0 as capacity, got ${show(capacity)}`)
-  }
   return new Events(emitter as Emitter, event, options, owner)
 }
 
 /**
- * Waits for one event of an emitter or an event target, and gives its first argument; with `{ args: true }`, an array
- * of all. An `'error'` event of an emitter is thrown. Whichever way it ends, no listener stays.
+ * Waits for one event of an emitter or an event target, and returns its first argument; with `{ args: true }`, an array
+ * of all. An `'error'` event of an emitter is thrown. However the wait ends, its listeners are removed.
  *
  * ```ts
  * import { spawn } from 'node:child_process'
@@ -316,18 +323,12 @@ export function once(
   options: OnceOptions = {},
 ): Op<unknown> {
   checkEmitter(emitter, event, 'once()')
-  const { args } = checkOptions(options, ['args'], 'once()')
-  checkArgs(args, 'once()')
+  const { args } = check.options(options, ONCE_OPTIONS, 'once()')
   const start = (answer: (value: unknown) => void, refuse: (error: unknown) => void) => {
     const listeners = new Map<EventName, (...args: any[]) => void>()
     if (isEmitter(emitter)) listeners.set('error', refuse)
     listeners.set(event, args ? (...all) => answer(all) : answer)
     return subscribe(emitter, listeners)
   }
-  return new Action(start, undefined, `once(${String(event)})`)
-}
-
-function checkArgs(args: unknown, where: string): void {
-  if (args === undefined || typeof args === 'boolean') return
-  throw new BadArgument(`${where} needs true or false as args, got ${show(args)}`)
+  return new Once(start, emitter, event)
 }

@@ -1,27 +1,27 @@
-// Iterating in fibers: `each` runs a body for every item, `iterate` gives the items one by one. Both take whatever has
-// items: arrays, generators, async iterables, Node and web streams, queues.
+// Iterating in fibers: `each` runs a body for every item, `iterate` returns a source of the items. Both take arrays,
+// generators, async iterables, Node and web streams, queues. The sources themselves are in sources.ts.
 
 import {
   BadArgument,
-  checkBody,
+  check,
   ensure,
   Fiber,
   type Op,
+  op,
   type Returned,
   type Routine,
-  repeatable,
   runReturned,
   show,
 } from '../core/index.js'
 import { END, type Iterates, type Source } from '../sync/index.js'
 import { type AsyncItems, AsyncSource, SyncSource } from './sources.js'
 
-/** Whatever has items: a queue, an async iterable, a stream, an array or another iterable, a source. */
+/** What can be iterated over: a queue, an async iterable, a stream, an array or another iterable, a source. */
 export type Items<T> = Iterates<T> | Source<T> | AsyncIterable<T> | Iterable<T>
 
 /**
- * The items of anything, one by one: `next()` waits for one and gives `END` at the end; `close()` lets go early, as
- * leaving a `for` loop does (S59). A fiber that is stopped while it waits loses no item: the next `next()` gives it.
+ * Makes a source: `next()` waits for an item and returns `END` at the end; `close()` ends the iteration early, as leaving
+ * a `for` loop does (S59). If a fiber is stopped while it waits, no item is lost: the following `next()` returns it.
  *
  * ```ts
  * async function* letters() {
@@ -41,9 +41,9 @@ export function iterate<T>(items: Items<T>): Source<T> {
 }
 
 /**
- * Runs a body for every item of anything that has items, in this fiber, one after the other. Ends with the last item,
- * or when the body returns false. However it is left, the source is let go: an async generator runs its `finally`, a
- * stream is destroyed (S59).
+ * Runs a body for every item of an iterable, a stream, a queue or another source, in this fiber, one after the other. Ends
+ * with the last item, or when the body returns false. However it ends, the source is closed: an async generator runs its
+ * `finally`, a stream is destroyed (S59).
  *
  * ```ts
  * import { Readable } from 'node:stream'
@@ -65,8 +65,8 @@ export function iterate<T>(items: Items<T>): Source<T> {
  */
 export function each<T, R>(items: Items<T>, body: (item: T, index: number) => Returned<R>): Op<void> {
   checkItems(items, 'each()')
-  checkBody(body, 'each()')
-  return repeatable('each()', () => eachOf(sourceOf(items, 'each()'), body))
+  check.body(body, 'each()')
+  return op('each()', () => eachOf(sourceOf(items, 'each()'), body))
 }
 
 function* eachOf<T>(source: Source<T>, body: (item: T, index: number) => unknown): Routine<void> {
@@ -88,7 +88,7 @@ function* loop<T>(source: Source<T>, body: (item: T, index: number) => unknown):
   }
 }
 
-/** The source of anything that has items. `where` is who asks. */
+/** Makes a source. `where` is the calling function, for messages. */
 export function sourceOf<T>(items: Items<T>, where: string): Source<T> {
   checkItems(items, where)
   const some = items as Iterates<T> & Source<T> & AsyncIterable<T> & Iterable<T>
@@ -99,7 +99,7 @@ export function sourceOf<T>(items: Items<T>, where: string): Source<T> {
   return some
 }
 
-/** Refuses what has no items. Ops are iterable by their nature, but not meant to be. */
+/** Throws unless `items` can be iterated over. Ops have an iterator, but no items. */
 export function checkItems(items: unknown, where: string): void {
   const some = items as Partial<Iterates<any> & Source<any> & AsyncIterable<any> & Iterable<any>> | null
   const isOp =
@@ -124,7 +124,7 @@ export function checkItems(items: unknown, where: string): void {
   )
 }
 
-/** An async iterable of any kind. Node's streams keep return() waiting behind a next() that waits for data. */
+/** Any async iterable. Node's streams are destroyed first: their return() would wait behind a next() that waits for data. */
 function asyncItems<T>(items: AsyncIterable<T>): AsyncItems<T> {
   const iterator = items[Symbol.asyncIterator]()
   const stream = items as { destroy?: () => void; pipe?: unknown }
@@ -144,7 +144,7 @@ function isWebStream(items: object): items is ReadableStream {
   )
 }
 
-/** A web stream, through a reader: its async iterator keeps return() waiting behind a next() that waits for data. */
+/** A web stream, through a reader: the return() of its async iterator would wait behind a next() that waits for data. */
 function webItems<T>(stream: ReadableStream<T>): AsyncItems<T> {
   const reader = stream.getReader()
   const release = () => reader.releaseLock()

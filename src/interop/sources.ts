@@ -1,18 +1,18 @@
-// The sources behind `iterate`: what the iterables of the language look like to a fiber.
+// The sources behind `iterate` and `each` (iterate.ts).
 //
 //   SyncSource    arrays, sets, generators: never waits
-//   AsyncSource   async iterables, Node streams, web streams: at most one next() is under way at a time
+//   AsyncSource   async iterables, Node streams, web streams: at most one pending next() at a time
 //
-// A fiber that leaves while next() is under way loses nothing: the item is kept for whoever comes next (S59).
+// If a fiber leaves while next() is pending, the item is kept for the next fiber that asks (S59).
 
 import {
   BaseOp,
-  debugging,
   Fiber,
+  IdleOp,
   moveOnAfter,
   type Op,
+  op,
   type Routine,
-  repeatable,
   settle,
   show,
   Waiters,
@@ -31,9 +31,12 @@ class TakeOp<T> extends BaseOp<T | typeof END> {
   describe(): string {
     return 'the next item'
   }
+  override get kind(): string {
+    return 'item'
+  }
 }
 
-/** Items that are there already. */
+/** Items of a synchronous iterable. */
 export class SyncSource<T> implements Source<T> {
   private iterator: Iterator<T> | null = null
   private phase: 'new' | 'open' | 'over' = 'new'
@@ -42,13 +45,13 @@ export class SyncSource<T> implements Source<T> {
   constructor(private readonly items: Iterable<T>) {}
 
   next(): Op<T | typeof END> {
-    return debugging ? new TakeOp(this) : (this.op ??= new TakeOp(this))
+    return (this.op ??= new TakeOp(this).droppable()).handOut()
   }
 
-  /** `next` for those who see to their switchpoints themselves. */
+  /** `next` without a switchpoint, for callers that have one of their own. */
   take(): T | typeof END {
     if (this.phase === 'over') return END
-    this.phase = 'over' // if it throws, it is
+    this.phase = 'over' // also if next() throws
     this.iterator ??= this.items[Symbol.iterator]()
     const result = this.iterator.next()
     if (result.done) return END
@@ -57,7 +60,7 @@ export class SyncSource<T> implements Source<T> {
   }
 
   close(): Op<void> {
-    return repeatable('close()', () => this.closing())
+    return op('close()', () => this.closing())
   }
 
   private *closing(): Routine<void> {
@@ -67,14 +70,14 @@ export class SyncSource<T> implements Source<T> {
   }
 }
 
-/** What an async iterator is to us. */
+/** An async iterator, reduced to what AsyncSource needs. */
 export interface AsyncItems<T> {
   next(): PromiseLike<IteratorResult<T>>
-  /** Somebody leaves early: the answer, if it is a promise, says when it is over. */
+  /** Ends the iteration early. If it returns a promise, that is waited for. */
   leave(): unknown
 }
 
-class NextOp<T> extends BaseOp<T | typeof END> {
+class NextOp<T> extends IdleOp<T | typeof END> {
   constructor(private readonly source: AsyncSource<T>) {
     super()
   }
@@ -87,15 +90,20 @@ class NextOp<T> extends BaseOp<T | typeof END> {
   describe(): string {
     return 'the next item'
   }
+  override get kind(): string {
+    return 'item'
+  }
+  override get resource(): object {
+    return this.source
+  }
 }
-;(NextOp.prototype as { idle: boolean }).idle = true // S17: new work
 
-/** Items that come one by one. Fibers that share it stand in line; each item goes to the first. */
+/** Items of an async iterable. Fibers that share it wait in line; each item goes to the first. */
 export class AsyncSource<T> implements Source<T> {
   private items: AsyncItems<T> | null = null
   private phase: 'open' | 'over' = 'open'
   private isPulling = false
-  /** What came when nobody was waiting any more. */
+  /** What came when no fiber was waiting. */
   private kept: { item: T } | { error: unknown } | null = null
   private readonly line = new Waiters()
   private op: NextOp<T> | null = null
@@ -103,7 +111,7 @@ export class AsyncSource<T> implements Source<T> {
   constructor(private readonly make: () => AsyncItems<T>) {}
 
   next(): Op<T | typeof END> {
-    return debugging ? new NextOp(this) : (this.op ??= new NextOp(this))
+    return (this.op ??= new NextOp(this).droppable()).handOut()
   }
 
   enter(fiber: Fiber, op: NextOp<T>): void {
@@ -135,7 +143,7 @@ export class AsyncSource<T> implements Source<T> {
       throw error
     }
     this.isPulling = true
-    // Promise.resolve: a thenable of somebody's own may answer twice, or throw.
+    // Promise.resolve: a thenable that is not a promise may answer twice, or throw.
     Promise.resolve(answer).then(
       (result) => this.came(result),
       (error) => this.failed(error),
@@ -163,7 +171,7 @@ export class AsyncSource<T> implements Source<T> {
     this.end()
   }
 
-  /** Others are still in line. */
+  /** Other fibers are still in line. */
   private pullOn(): void {
     try {
       this.pull()
@@ -178,16 +186,16 @@ export class AsyncSource<T> implements Source<T> {
     while (this.give((line) => line.handOver(END))) {}
   }
 
-  /** Answers the first in line. False if nobody is there. */
+  /** Answers the first in line. False if the line is empty. */
   private give(answer: (line: Waiters) => boolean): boolean {
-    const place = this.line.first
-    if (place === null) return false
-    ;(place.fiber as Fiber).runtime.external--
+    const waiter = this.line.first
+    if (waiter === null) return false
+    ;(waiter.fiber as Fiber).runtime.external--
     return answer(this.line)
   }
 
   close(): Op<void> {
-    return repeatable('close()', () => this.closing())
+    return op('close()', () => this.closing())
   }
 
   private *closing(): Routine<void> {
@@ -197,12 +205,12 @@ export class AsyncSource<T> implements Source<T> {
     this.items ??= this.make()
     const left = this.items.leave()
     if (typeof (left as PromiseLike<unknown> | null | undefined)?.then === 'function') {
-      yield* patiently(left as PromiseLike<unknown>)
+      yield* waitForReturn(left as PromiseLike<unknown>)
     }
   }
 }
 
-/** What next() gave. Whoever wrote the iterator may have given anything. */
+/** Reads the result of next(), which may be anything if the iterator is written by hand. */
 function itemOf<T>(result: IteratorResult<T>): T | typeof END {
   if (typeof result !== 'object' || result === null) {
     throw new TypeError(`the next() of an async iterator gave ${show(result)}, not an object`)
@@ -211,17 +219,12 @@ function itemOf<T>(result: IteratorResult<T>): T | typeof END {
 }
 
 /**
- * An async generator answers return() only after the next() before it, which may never end. The wait is as long as
- * cleanup may take in this fiber; then it is left behind, and reported.
+ * An async generator answers return() only after the next() before it, which may never end. So the wait is limited to the
+ * grace of this fiber; then the iterator is abandoned, and a report says so.
  */
-function* patiently(left: PromiseLike<unknown>): Routine<void> {
+function* waitForReturn(left: PromiseLike<unknown>): Routine<void> {
   const { grace, runtime, path } = Fiber.current
-  const waiting = until(left)
-  if (grace === Infinity) {
-    yield* waiting
-    return
-  }
-  const answer = yield* moveOnAfter(grace, () => waiting, GIVEN_UP)
+  const answer = yield* moveOnAfter(grace, () => until(left), GIVEN_UP)
   if (answer !== GIVEN_UP) return
   runtime.report({
     kind: 'forced',

@@ -1,14 +1,13 @@
-// Resources that are let go when the scope they were taken in is over (S60). `using` works in generators too, but
-// `await using` cannot: its cleanup would wait without a switchpoint.
+// use: disposes of a resource at the end of the scope in which it was acquired (S60). `using` works in generators too,
+// but `await using` cannot: its cleanup would wait without a switchpoint. The list of cleanups is in core/cleanup.ts.
 
 import {
   addCleanup,
   BadArgument,
   BaseOp,
-  baton,
-  checkBody,
+  check,
+  current,
   type Fiber,
-  innermostOwner,
   notInFiber,
   type Op,
   type Returned,
@@ -19,21 +18,21 @@ import { until } from './until.js'
 
 class Use<T> extends BaseOp<T> {
   constructor(
-    private readonly resource: T,
+    private readonly value: T,
     private readonly dispose: () => unknown,
   ) {
     super()
   }
 
-  /** Registers before the switchpoint: a stop that strikes there must not leave the resource behind. */
+  /** Registers before the switchpoint: a stop delivered there must not leave the resource undisposed. */
   override [Symbol.iterator](): this {
-    const fiber = baton.fiber
+    const fiber = current.fiber
     if (fiber === null) throw notInFiber('use()')
-    addCleanup(innermostOwner(fiber), this.dispose)
+    addCleanup(fiber, this.dispose)
     return this
   }
   enter(fiber: Fiber): void {
-    settle(fiber, this, this.resource)
+    settle(fiber, this, this.value)
   }
   abort(): void {}
   describe(): string {
@@ -42,9 +41,9 @@ class Use<T> extends BaseOp<T> {
 }
 
 /**
- * Gives the resource, and disposes of it when the innermost `scope`, or else the fiber, is over: after all its children have
- * ended, the newest resource first. Cleanup that waits is whole, like that of `ensure` (S60). What has neither
- * `[Symbol.asyncDispose]` nor `[Symbol.dispose]` needs a second argument that says how.
+ * Returns the resource, and disposes of it at the end of the innermost `scope`, or else of the fiber: after all its
+ * children have ended, the newest resource first. The disposal runs to completion, like the cleanup of `ensure` (S60). A
+ * resource without `[Symbol.asyncDispose]` or `[Symbol.dispose]` needs a second argument, a function that disposes of it.
  *
  * ```ts
  * yield* scope(function* () {
@@ -60,13 +59,13 @@ export function use<T extends Disposable | AsyncDisposable | null | undefined>(r
 export function use<T, R>(resource: T, dispose: (resource: T) => Returned<R>): Op<T>
 export function use<T>(resource: T, dispose?: (resource: T) => unknown): Op<T> {
   if (dispose !== undefined) {
-    checkBody(dispose, 'use()')
+    check.body(dispose, 'use()')
     return new Use(resource, () => dispose(resource))
   }
   return new Use(resource, disposerOf(resource))
 }
 
-/** What fibers and async code can both wait for, such as the close of a stream, is waited for as fibers do. */
+/** Something that is both an op and a promise, such as the close of a stream, is waited for as an op. */
 function isOp(value: unknown): value is Op<unknown> {
   return typeof (value as Op<unknown> | null | undefined)?.[Symbol.iterator] === 'function'
 }

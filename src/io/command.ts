@@ -4,7 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { BadArgument, checkGrace, checkOptions, show } from '../core/index.js'
+import { BadArgument, check, show } from '../core/index.js'
 import { IOError, ioError } from './errors.js'
 import { checkPath } from './filepath.js'
 
@@ -50,7 +50,7 @@ export class Command {
       if (typeof arg === 'string' && !arg.includes('\0')) continue
       throw new BadArgument(`${this.where} needs arguments that are strings without \\0, got ${show(arg)}`)
     }
-    checkGrace(options.grace, this.where)
+    if (options.grace !== undefined) check.timeLimit(options.grace, `the grace of ${this.where}`)
     this.name = basename(file)
     this.grace = options.grace ?? GRACE
     this.cwd = options.cwd instanceof URL ? checkPath(options.cwd, `the cwd of ${this.where}`) : options.cwd
@@ -109,13 +109,13 @@ export function readStdio(given: unknown, usual: AllStdio, where: string): AllSt
 
 /** The options of a call, checked. */
 export function readOptions<O extends ProcessOptions>(options: O, more: readonly string[], where: string): O {
-  checkOptions(options, [...COMMON, ...more], where)
-  const { cwd, env, check } = options as O & { check?: unknown }
+  check.options(options, [...COMMON, ...more], where)
+  const { cwd, env, check: isChecked } = options as O & { check?: unknown }
   if (cwd !== undefined && typeof cwd !== 'string' && !(cwd instanceof URL))
     throw new BadArgument(`the cwd of ${where} is a path, got ${show(cwd)}`)
   if (env !== undefined && (typeof env !== 'object' || env === null))
     throw new BadArgument(`the env of ${where} is an object of strings, got ${show(env)}`)
-  if (check !== undefined && typeof check !== 'boolean')
-    throw new BadArgument(`the check of ${where} is true or false, got ${show(check)}`)
+  if (isChecked !== undefined && typeof isChecked !== 'boolean')
+    throw new BadArgument(`the check of ${where} is true or false, got ${show(isChecked)}`)
   return options
 }

@@ -3,15 +3,12 @@
 import { isIP, type Socket as NetSocket, connect as netConnect } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import {
+  type Attempt,
   BadArgument,
-  checkMs,
-  checkOptions,
-  enteredTwice,
+  check,
   type Fiber,
-  fail,
-  LateOp,
   type Op,
-  settle,
+  OutsideOp,
   show,
   type TimerNode,
 } from '../core/index.js'
@@ -50,12 +47,12 @@ export interface ConnectOptions extends SocketOptions {
   alpn?: readonly string[]
 }
 
-class Connect extends LateOp<Socket> implements TimerNode {
+class Connect extends OutsideOp<Socket> implements TimerNode {
   time = 0
   seq = 0
   index = -1
   private socket: NetSocket | null = null
-  private fiber: Fiber | null = null
+  private waiting: Attempt<Socket> | null = null
 
   constructor(
     private readonly options: ConnectOptions,
@@ -64,19 +61,16 @@ class Connect extends LateOp<Socket> implements TimerNode {
     super()
   }
 
-  enter(fiber: Fiber): void {
-    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
+  protected start(attempt: Attempt<Socket>): void {
     const { timeout } = this.options
+    const { runtime } = attempt.fiber
     const socket = this.begin()
     socket.pause()
     socket.on('error', this.failed)
     socket.on(this.tls === undefined ? 'connect' : 'secureConnect', this.connected)
-    this.fiber = fiber
+    this.waiting = attempt
     this.socket = socket
-    const { runtime } = fiber
-    runtime.hold()
-    runtime.external++
-    if (timeout !== undefined) runtime.addTimer(this, runtime.now() + timeout)
+    if (timeout !== undefined && timeout < Infinity) runtime.addTimer(this, runtime.now() + timeout)
   }
 
   private begin(): NetSocket {
@@ -97,58 +91,44 @@ class Connect extends LateOp<Socket> implements TimerNode {
   }
 
   private readonly connected = (): void => {
-    const { fiber, socket } = this
-    if (fiber === null || socket === null) return
-    this.over(fiber)
+    const { waiting, socket } = this
+    if (waiting === null || socket === null) return
     socket.off('error', this.failed)
     socket.off(this.tls === undefined ? 'connect' : 'secureConnect', this.connected)
     const { path } = this.options
-    if (this.tls === undefined) settle(fiber, this, new Socket(socket, onread !== undefined, path))
-    else settle(fiber, this, new TlsSocket(socket as TLSSocket, path))
+    if (this.tls === undefined) waiting.settle(new Socket(socket, onread !== undefined, path))
+    else waiting.settle(new TlsSocket(socket as TLSSocket, path))
   }
 
   private readonly failed = (error: Error): void => {
-    const { fiber } = this
-    if (fiber === null) return
-    this.over(fiber)
-    fail(fiber, this, (this.tls === undefined ? ioError : clientError)(error, this.describe()))
+    this.waiting?.fail((this.tls === undefined ? ioError : clientError)(error, this.describe()))
   }
 
   /** The time is up. */
   fire(): void {
-    const { fiber, socket } = this
-    if (fiber === null) return
-    socket?.destroy()
-    this.over(fiber)
-    fail(fiber, this, new TimedOut(`${this.describe()} took longer than ${this.options.timeout} ms`))
+    this.socket?.destroy()
+    this.waiting?.fail(new TimedOut(`${this.describe()} took longer than ${this.options.timeout} ms`))
   }
 
-  private over(fiber: Fiber): void {
-    const { runtime } = fiber
-    this.fiber = null
+  protected cancel(): void {
+    this.socket?.destroy()
+  }
+
+  protected override over({ runtime }: Fiber): void {
+    this.waiting = null
     this.socket = null
     runtime.removeTimer(this)
-    runtime.external--
-    runtime.release()
-  }
-
-  abort(fiber: Fiber): void {
-    this.socket?.destroy()
-    this.over(fiber)
   }
 
   override discard(socket: Socket): void {
     socket.destroy()
   }
 
-  /** Iterated by hand (S69). */
-  override late(value: unknown, fiber: Fiber): void {
-    super.late(value, fiber)
-    ;(value as Socket).destroy()
-  }
-
   describe(): string {
     return `connect(${whereOf({ host: 'localhost', ...this.options })})`
+  }
+  override get kind(): string {
+    return 'connect'
   }
 }
 
@@ -182,13 +162,13 @@ export function connect(options: ConnectOptions & { tls: true | TlsClientOptions
 export function connect(options: ConnectOptions): Op<Socket>
 export function connect(options: ConnectOptions): Op<Socket> {
   checkNoPort(options, 'connect')
-  checkOptions(options, OPTIONS, 'connect()')
+  check.options(options, OPTIONS, 'connect()')
   checkSocketOptions(options, 1, 'connect()')
   const { port, path, timeout, localAddress, family } = options
   if (port === undefined && path === undefined) {
     throw new BadArgument('connect() needs a port, or the path of a Unix socket')
   }
-  if (timeout !== undefined) checkMs(timeout, 'the timeout of connect()')
+  if (timeout !== undefined) check.timeLimit(timeout, 'the timeout of connect()')
   if (localAddress !== undefined && isIP(localAddress) === 0) {
     throw new BadArgument(`the localAddress of connect() must be an IP address, got ${show(localAddress)}`)
   }

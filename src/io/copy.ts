@@ -1,7 +1,7 @@
 // copy: bytes from here to there, no faster than they are taken. Also what copying and compressing take from: a stream, or
 // bytes that are there already.
 
-import { BadArgument, checkOptions, type Op, type Routine, repeatable, show } from '../core/index.js'
+import { BadArgument, check, type Op, op, type Routine, show } from '../core/index.js'
 import type { Chunk } from './channel.js'
 import { checkCount } from './checks.js'
 import { counted } from './reading.js'
@@ -70,11 +70,11 @@ export function copy(src: ByteSource, dst: Writer, options: CopyOptions = {}): O
     max = Infinity,
     chunk = CHUNK,
     end = false,
-  } = checkOptions(options, ['max', 'chunk', 'end'], 'copy()')
+  } = check.options(options, ['max', 'chunk', 'end'], 'copy()')
   if (max !== Infinity) checkCount(max, 0, 'max of copy()')
   checkCount(chunk, 1, 'chunk of copy()')
   if (typeof end !== 'boolean') throw new BadArgument(`end of copy() is true or false, got ${show(end)}`)
-  return repeatable('copy()', () => copying(src, dst, max, chunk, end))
+  return op('copy()', () => copying(src, dst, max, chunk, end))
 }
 
 function* copying(src: ByteSource, dst: Writer, max: number, chunk: number, end: boolean): Routine<number> {

@@ -1,7 +1,7 @@
 // How a process is ended (S77): it is asked with SIGTERM, and killed when its grace is over, or when its fiber has no more
 // time. Afterwards it is gone, nothing of it is left, and its streams are closed.
 
-import { Fiber, moveOnAfter, type Op, type Routine } from '../core/index.js'
+import { Fiber, forcedAt, moveOnAfter, type Op, type Routine } from '../core/index.js'
 import type { ProcessEnd } from './process.js'
 
 /** So much of the time that a fiber has left may be spent on waiting; the rest is for the kill and for what follows. */
@@ -28,8 +28,7 @@ function* asking(process: Ending, ms: number): Routine<void> {
   try {
     if (ms <= 0) return
     process.kill('SIGTERM')
-    if (ms === Infinity) yield* process.wait()
-    else yield* moveOnAfter(ms, () => process.wait())
+    yield* moveOnAfter(ms, () => process.wait())
   } finally {
     if (process.end === undefined) process.kill('SIGKILL')
   }
@@ -37,13 +36,5 @@ function* asking(process: Ending, ms: number): Routine<void> {
 
 /** How long to wait for an end: not so long that the fiber would be forced to end before (S18). */
 function patience(fiber: Fiber, grace: number): number {
-  let deadline = Infinity
-  for (let region = fiber.innermost; region !== fiber; region = region.outer ?? fiber) {
-    if (region.stopSignal !== null) deadline = Math.min(deadline, region.deadline)
-  }
-  if (fiber.stopSignal !== null && fiber.phase !== 'closing') {
-    fiber.armDeadline() // says when: sooner if it has children
-    deadline = Math.min(deadline, fiber.cold?.deadline?.forceAt ?? Infinity)
-  }
-  return Math.min(grace, SHARE * (deadline - fiber.runtime.now()))
+  return Math.min(grace, SHARE * (forcedAt(fiber) - fiber.runtime.now()))
 }

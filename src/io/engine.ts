@@ -4,7 +4,7 @@
 //   wait -> HUNGRY: feed it, or tell it that this was all        bytes: take them        END
 
 import type { Transform } from 'node:stream'
-import { BaseOp, type Fiber, fail, settle } from '../core/index.js'
+import { type Attempt, OutsideOp } from '../core/index.js'
 import { CorruptInput, UnexpectedEnd } from './errors.js'
 import { counted } from './reading.js'
 
@@ -19,9 +19,9 @@ type News = Buffer | typeof HUNGRY | typeof END
 
 export type Zlib = Transform & { readonly bytesWritten: number }
 
-/** The wait for news. One fiber at a time, so it needs no state of its own. */
-export class Engine extends BaseOp<News> {
-  private fiber: Fiber | null = null
+/** The wait for news, of one fiber at a time. */
+export class Engine extends OutsideOp<News> {
+  private waiting: Attempt<News> | null = null
   private isHungry = true
   private isEnded = false
   private fed = 0
@@ -87,45 +87,32 @@ export class Engine extends BaseOp<News> {
   }
 
   private readonly wake = (): void => {
-    const { fiber } = this
-    if (fiber === null) return
-    this.fiber = null
-    let answer: typeof settle | typeof fail = settle
-    let news: any
+    if (this.waiting !== null) this.tell(this.waiting)
+  }
+
+  private tell(attempt: Attempt<News>): void {
+    this.waiting = null // reading may call back
+    let news: News | typeof NOTHING
     try {
       news = this.news()
     } catch (error) {
-      news = error
-      answer = fail
-    }
-    this.fiber = fiber
-    if (news === NOTHING) return
-    this.letGo(fiber)
-    answer(fiber, this, news)
-  }
-
-  enter(fiber: Fiber): void {
-    const news = this.news()
-    if (news !== NOTHING) {
-      settle(fiber, this, news)
+      attempt.fail(error)
       return
     }
-    this.fiber = fiber
-    fiber.runtime.hold() // S64
-    fiber.runtime.external++
+    if (news === NOTHING) this.waiting = attempt
+    else attempt.settle(news)
   }
 
-  abort(fiber: Fiber): void {
-    this.letGo(fiber)
+  protected start(attempt: Attempt<News>): void {
+    this.tell(attempt)
   }
 
-  private letGo({ runtime }: Fiber): void {
-    this.fiber = null
-    runtime.external--
-    runtime.release()
-  }
+  protected cancel(): void {} // the fiber that is cut destroys the engine
 
   describe(): string {
     return this.what
+  }
+  override get kind(): string {
+    return 'compression'
   }
 }

@@ -1,16 +1,6 @@
 // exec: runs a process to its end, and gives what it has printed.
 
-import {
-  BadArgument,
-  ensure,
-  Fiber,
-  type Op,
-  type Routine,
-  repeatable,
-  scope,
-  show,
-  spin,
-} from '../core/index.js'
+import { BadArgument, ensure, Fiber, type Op, op, type Routine, scope, show, spin } from '../core/index.js'
 import type { Chunk } from './channel.js'
 import { Command, type ProcessOptions, readOptions } from './command.js'
 import { IOError, LimitExceeded, ProcessFailed, StreamClosed } from './errors.js'
@@ -78,7 +68,7 @@ export function exec(
     throw new BadArgument(`the limit of ${where} is a number of bytes, 1 or more; got ${show(limit)}`)
   const stdin = input === undefined ? 'ignore' : 'pipe'
   const command = new Command(cmd, args, options, [stdin, 'pipe', 'pipe'], 'exec')
-  return repeatable(where, () => executing(command, options))
+  return op(where, () => executing(command, options))
 }
 
 function* executing(command: Command, options: ExecOptions): Routine<Executed<any>> {

@@ -1,7 +1,7 @@
 // A wait for work in Node's thread pool. It cannot be called back: who is stopped waits for its end, bounded by the grace,
 // and what it gives then is put away (S35).
 
-import { enteredTwice, type Fiber, fail, LATER, LateOp, PolyphonyError, settle } from '../core/index.js'
+import { type Attempt, LATER, OutsideOp, PolyphonyError } from '../core/index.js'
 import { ioError } from './errors.js'
 import type { Done } from './filechannel.js'
 
@@ -13,37 +13,24 @@ export interface CallOptions<T> {
   hurry?: () => void
 }
 
-export class FileCall<T> extends LateOp<T> {
-  private fiber: Fiber | null = null
-
+export class FileCall<T> extends OutsideOp<T> {
   constructor(
     /** For the tree and for errors: `openFile(notes.txt)`. */
     private readonly what: string,
-    private readonly start: (done: Done<T>) => void,
+    private readonly call: (done: Done<T>) => void,
     private readonly options: CallOptions<T> = {},
   ) {
     super()
   }
 
-  enter(fiber: Fiber): void {
-    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
-    this.left = false
-    this.start(this.done)
-    this.fiber = fiber
-    fiber.runtime.hold()
-    fiber.runtime.external++
+  protected start(attempt: Attempt<T>): void {
+    this.call((error, value) => {
+      if (!error) attempt.settle(value as T)
+      else attempt.fail(error instanceof PolyphonyError ? error : ioError(error, this.what))
+    })
   }
 
-  private readonly done: Done<T> = (error, value) => {
-    const fiber = this.fiber as Fiber
-    this.fiber = null
-    fiber.runtime.external--
-    fiber.runtime.release()
-    if (!error) settle(fiber, this, value as T)
-    else fail(fiber, this, error instanceof PolyphonyError ? error : ioError(error, this.what))
-  }
-
-  abort(): typeof LATER {
+  protected cancel(): typeof LATER {
     this.options.hurry?.()
     return LATER
   }
@@ -54,5 +41,8 @@ export class FileCall<T> extends LateOp<T> {
 
   describe(): string {
     return this.what
+  }
+  override get kind(): string {
+    return 'file'
   }
 }

@@ -1,7 +1,7 @@
 // fromNode: any stream of Node in the words of ours.
 
 import type { Duplex, Readable, Writable } from 'node:stream'
-import { BadArgument, checkName, checkOptions, show } from '../core/index.js'
+import { BadArgument, check, show } from '../core/index.js'
 import { NodeChannel } from './nodechannel.js'
 import { type Reader, Stream, type Writer } from './stream.js'
 
@@ -28,8 +28,7 @@ export type FromNode<S> = S extends Duplex ? Stream : S extends Readable ? Reade
  */
 export function fromNode<S extends Readable | Writable>(stream: S, options?: FromNodeOptions): FromNode<S>
 export function fromNode(stream: Readable | Writable, options: FromNodeOptions = {}): Stream {
-  const { name } = checkOptions(options, ['name'], 'fromNode()')
-  checkName(name, 'fromNode()')
+  const { name } = check.options(options, { name: check.name }, 'fromNode()')
   const { on, read, write, end } = (stream ?? {}) as Partial<Duplex>
   const readable = typeof on === 'function' && typeof read === 'function' ? (stream as Readable) : undefined
   const writable =

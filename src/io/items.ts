@@ -1,7 +1,7 @@
 // A stream as a source of items, for `each`, `iterate`, `forEach` and `toAsyncIterable`: chunks, or lines.
 
-import { debugging, type Fiber, type Op, repeatable, settle } from '../core/index.js'
-import { END, type Source } from '../sync/index.js'
+import { type Fiber, type Op, settle } from '../core/index.js'
+import { END, HAS_CLOSED, type Source } from '../sync/index.js'
 import type { Flow } from './flow.js'
 import type { Intake } from './intake.js'
 import { copyOf, type MORE, Taking } from './reading.js'
@@ -28,11 +28,9 @@ class Next<T> extends Taking<T | typeof END> {
 
 /** What the op gives, again and again. Who leaves early leaves the rest in the stream, which stays open. */
 export function itemsOf<T>(stream: Flow, taking: Taking<T | undefined>): Source<T> {
-  const next = new Next(stream, taking)
+  const next = new Next(stream, taking).droppable()
   return {
-    next: (): Op<T | typeof END> => (debugging ? new Next(stream, taking) : next),
-    close: () => repeatable('close()', nothing),
+    next: (): Op<T | typeof END> => next.handOut(),
+    close: () => HAS_CLOSED,
   }
 }
-
-function* nothing() {}

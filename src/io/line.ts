@@ -1,7 +1,7 @@
 // Those who wait at a stream, in the order they came, each with its op: a fiber that was forced out of an op that ends
 // later may be in another one by then (S35). Who waits for the outside holds the process (S64).
 
-import { type BaseOp, type Fiber, fail, type Place, settle, Waiters } from '../core/index.js'
+import { type BaseOp, type Fiber, fail, settle, type Waiter, Waiters } from '../core/index.js'
 
 /** An op with a mark: it goes on when so much of all that was ever written has been sent. */
 type Marked = BaseOp<any> & { readonly mark?: number }
@@ -11,15 +11,16 @@ export class Line<O extends Marked> extends Waiters<O> {
     super()
   }
 
-  override join(fiber: Fiber, op: O): void {
-    super.join(fiber, op)
-    if (!this.isOutside) return
-    fiber.runtime.hold()
-    fiber.runtime.external++
+  override join(fiber: Fiber, op: O): Waiter<O> {
+    if (this.isOutside) {
+      fiber.runtime.hold()
+      fiber.runtime.external++
+    }
+    return super.join(fiber, op)
   }
 
   /** Out of the line, whether to leave or to be answered. */
-  override remove(place: Place<O>): void {
+  override remove(place: Waiter<O>): void {
     super.remove(place)
     if (!this.isOutside) return
     const { runtime } = place.fiber as Fiber

@@ -1,15 +1,15 @@
 // Lines of files and streams: all of them, one by one in a loop, or as items for `each` and `forEach`.
 
 import {
-  checkBody,
+  check,
   type Fiber,
-  freePass,
   type Op,
+  op,
   type Returned,
   type Routine,
-  repeatable,
   runReturned,
   type Switchpoint,
+  tryFastPath,
 } from '../core/index.js'
 import { END, type Iterates, type Source } from '../sync/index.js'
 import type { File } from './file.js'
@@ -51,17 +51,17 @@ export function readLines(
   const name = typeof from === 'string' ? from : from.name
   if (rest.length === 0) return allLines(from, name)
   const [body, options] = rest
-  checkBody(body, 'readLines()')
+  check.body(body, 'readLines()')
   if (options !== undefined) limitOf(options, LINE_LIMIT, 'readLines()')
-  return repeatable(`readLines(${name})`, () =>
+  return op(`readLines(${name})`, () =>
     reading(from, (reader) => loop(reader, body as (line: string) => unknown, options)),
   )
 }
 
 function allLines(from: string | Reader, name: string): Lines {
-  const op = repeatable(`readLines(${name})`, () => reading(from, collect))
+  const lines = op(`readLines(${name})`, () => reading(from, collect))
   const iterate = () => (typeof from === 'string' ? new LineSource(from) : from.lines())
-  return Object.assign(op, { iterate }) as Lines
+  return Object.assign(lines, { iterate }) as Lines
 }
 
 /** Runs a loop over a file, which is open meanwhile, or a stream. */
@@ -80,7 +80,7 @@ function* loop(reader: Reader, body: (line: string) => unknown, options?: LimitO
   const flow = options === undefined && reader instanceof Flow ? reader : null
   for (;;) {
     // Most lines are there already. They are taken without a wait, as long as a wait would do the same (S50).
-    const fiber = freePass()
+    const fiber = tryFastPath()
     let line = fiber === null ? undefined : flow?.readyLine()
     if (line === undefined) line = yield* reader.gets(options)
     else (fiber as Fiber).budget--
@@ -101,7 +101,7 @@ class LineSource implements Source<string> {
   constructor(private readonly path: string) {}
 
   next(): Op<string | typeof END> {
-    return repeatable(`a line of ${this.path}`, () => this.take())
+    return op(`a line of ${this.path}`, () => this.take())
   }
 
   private *take(): Routine<string | typeof END> {
@@ -119,7 +119,7 @@ class LineSource implements Source<string> {
   }
 
   close(): Op<void> {
-    return repeatable(`readLines(${this.path})`, () => this.leave())
+    return op(`readLines(${this.path})`, () => this.leave())
   }
 
   private *leave(): Routine<void> {

@@ -4,16 +4,13 @@ import { chmodSync, existsSync, lstatSync, unlinkSync } from 'node:fs'
 import { createServer, type Server as NetServer } from 'node:net'
 import { dirname } from 'node:path'
 import {
+  type Attempt,
   BadArgument,
-  checkOptions,
-  enteredTwice,
-  type Fiber,
-  fail,
-  LateOp,
+  check,
   type Op,
+  OutsideOp,
+  op,
   type Routine,
-  repeatable,
-  settle,
   show,
 } from '../core/index.js'
 import { checkCount } from './checks.js'
@@ -63,34 +60,32 @@ export interface ListenOptions extends SocketOptions {
   alpn?: readonly string[]
 }
 
-class Listen extends LateOp<Server> {
-  private fiber: Fiber | null = null
+class Listen extends OutsideOp<Server> {
   private node: NetServer | null = null
 
   constructor(private readonly options: ListenOptions) {
     super()
   }
 
-  enter(fiber: Fiber): void {
-    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
+  protected start(attempt: Attempt<Server>): void {
+    const { runtime } = attempt.fiber
     const { maxConnections = Infinity, backlog = BACKLOG, mode, path, tls, alpn } = this.options
-    const shaking = tls === undefined ? null : new Handshakes(tls, alpn, fiber.runtime, this.describe())
+    const shaking = tls === undefined ? null : new Handshakes(tls, alpn, runtime, this.describe())
     const node = createServer({ pauseOnConnect: true, ...socketSettings(this.options) })
     let server: Server | null = null
     node.on('connection', (socket) => server?.connected(socket))
     node.on('error', (error) => {
       if (server !== null) server.acceptFailed(error)
-      else if (this.node === node) this.failed(error)
+      else attempt.fail(refusal(error, this.describe(), path))
     })
     node.once('listening', () => {
       if (this.node !== node) {
         node.close() // it was looking up a name when it was told to close, which older versions of Node forget
         return
       }
-      const parts = [fiber.runtime, node, maxConnections, backlog] as const
+      const parts = [runtime, node, maxConnections, backlog] as const
       server = shaking === null ? new Server(...parts) : new TlsServer(shaking, ...parts)
-      this.over()
-      settle(fiber, this, server)
+      attempt.settle(server)
     })
     node.unref() // it holds the process only while a fiber waits for it
     try {
@@ -100,10 +95,7 @@ class Listen extends LateOp<Server> {
       node.close()
       throw ioError(error, this.describe())
     }
-    this.fiber = fiber
     this.node = node
-    fiber.runtime.hold()
-    fiber.runtime.external++
   }
 
   private target(backlog: number): object {
@@ -119,37 +111,23 @@ class Listen extends LateOp<Server> {
     }
   }
 
-  private failed(error: Error): void {
-    const { fiber } = this
-    this.over()
-    fail(fiber as Fiber, this, refusal(error, this.describe(), this.options.path))
-  }
-
-  private over(): void {
-    const { runtime } = this.fiber as Fiber
-    this.fiber = null
-    this.node = null
-    runtime.external--
-    runtime.release()
-  }
-
-  abort(): void {
+  protected cancel(): void {
     this.node?.close()
-    this.over()
+  }
+
+  protected override over(): void {
+    this.node = null
   }
 
   override discard(server: Server): void {
     server.destroy()
   }
 
-  /** Iterated by hand (S69). */
-  override late(value: unknown, fiber: Fiber): void {
-    super.late(value, fiber)
-    ;(value as Server).destroy()
-  }
-
   describe(): string {
     return `listen(${whereOf(this.options)})`
+  }
+  override get kind(): string {
+    return 'listen'
   }
 }
 
@@ -227,7 +205,7 @@ export function listen(options: ListenOptions & { tls: TlsServerOptions }): Op<T
 export function listen(options?: ListenOptions): Op<Server>
 export function listen(options: ListenOptions = {}): Op<Server> {
   checkNoPort(options, 'listen')
-  checkOptions(options, OPTIONS, 'listen()')
+  check.options(options, OPTIONS, 'listen()')
   checkSocketOptions(options, 0, 'listen()')
   const { path, backlog, maxConnections, mode, removeStale, reusePort } = options
   if (backlog !== undefined) checkCount(backlog, 1, 'the backlog of listen()')
@@ -249,7 +227,7 @@ export function listen(options: ListenOptions = {}): Op<Server> {
   }
   checkServerTls(options.tls, options.alpn, 'listen()')
   const own = { ...options }
-  return removeStale === true ? repeatable(`listen(${path})`, () => listenAnew(own)) : new Listen(own)
+  return removeStale === true ? op(`listen(${path})`, () => listenAnew(own)) : new Listen(own)
 }
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)

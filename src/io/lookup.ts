@@ -3,9 +3,8 @@
 
 import { lookup as dnsLookup } from 'node:dns'
 import { isIP } from 'node:net'
-import { BadArgument, checkOptions, type Op, show } from '../core/index.js'
+import { type Attempt, BadArgument, check, type Op, OutsideOp, show } from '../core/index.js'
 import { ioError } from './errors.js'
-import { type Attempt, Request } from './request.js'
 
 /** An address of a host. */
 export interface Address {
@@ -23,7 +22,7 @@ export interface LookupOptions {
   all?: boolean
 }
 
-class Lookup extends Request<Address | Address[]> {
+class Lookup extends OutsideOp<Address | Address[]> {
   constructor(
     private readonly host: string,
     private readonly options: LookupOptions,
@@ -56,6 +55,9 @@ class Lookup extends Request<Address | Address[]> {
   describe(): string {
     return `lookup(${this.host})`
   }
+  override get kind(): string {
+    return 'lookup'
+  }
 }
 
 /**
@@ -75,7 +77,7 @@ export function lookup(host: string, options?: LookupOptions & { all?: false }):
 export function lookup(host: string, options?: LookupOptions): Op<Address | Address[]>
 export function lookup(host: string, options: LookupOptions = {}): Op<Address | Address[]> {
   checkHost(host, 'lookup()')
-  const { family, all } = checkOptions(options, ['family', 'all'], 'lookup()')
+  const { family, all } = check.options(options, ['family', 'all'], 'lookup()')
   if (family !== undefined && family !== 4 && family !== 6) {
     throw new BadArgument(`the family of lookup() is 4 or 6, got ${show(family)}`)
   }

@@ -1,7 +1,7 @@
 // Streams in memory: a pipe, whose bytes come out where they went in, and a pair, each of which reads what the other
 // writes. They keep every promise that sockets keep, and no part of the world is involved, so tests can run in virtual time.
 
-import { checkName } from '../core/index.js'
+import { check } from '../core/index.js'
 import { BaseChannel, type Chunk, type Receiver } from './channel.js'
 import { Stream } from './stream.js'
 
@@ -176,7 +176,7 @@ function systemError(code: string, message: string, syscall: string): Error {
  * ```
  */
 export function pipe(name = 'pipe'): Stream {
-  checkName(name, 'pipe()')
+  check.name(name, 'the name of pipe()')
   const duct = new Duct()
   return new Stream((stream) => new MemoryChannel(name, stream, duct, duct))
 }

@@ -4,13 +4,13 @@
 import { close, closeSync, constants, fstat, open, openSync, type Stats, statSync } from 'node:fs'
 import {
   BadArgument,
-  checkBody,
+  check,
   ensure,
   type Op,
+  op,
   type Result,
   type Returned,
   type Routine,
-  repeatable,
   show,
 } from '../core/index.js'
 import { StreamClosed } from './errors.js'
@@ -111,8 +111,8 @@ export function openFile(path: string | URL, flags: FileFlags = 'r', last: unkno
     throw new BadArgument(`openFile() has no flags ${show(flags)}; there are: ${FLAGS.join(', ')}`)
   }
   if (typeof last === 'number') return new OpenCall(where, flags, checkMode(last, 'openFile()'))
-  checkBody(last, 'openFile()')
-  return repeatable(`openFile(${where})`, () => withFile(where, flags, last as (file: File) => unknown))
+  check.body(last, 'openFile()')
+  return op(`openFile(${where})`, () => withFile(where, flags, last as (file: File) => unknown))
 }
 
 /** A file for as long as a body runs; `what` is what its user called. What has to be done to close it is done, even if the fiber is forced to end (S19). */

@@ -7,7 +7,7 @@
 // the place is free again; if one is not, Node keeps that arena and we take another.
 
 import type { Socket } from 'node:net'
-import { baton } from '../core/index.js'
+import { runningFiber } from '../core/index.js'
 import { BaseChannel, type Chunk } from './channel.js'
 
 /** Bytes of this length and more are not copied. */
@@ -151,7 +151,7 @@ let dirty: SendingChannel[] = []
 /** When the run queue is empty, or, outside of a turn, when this tick of Node is over. */
 function flushSoon(channel: SendingChannel): void {
   if (dirty.push(channel) > 1) return
-  if (baton.fiber?.runtime.afterTurn(flushAll) !== true) process.nextTick(flushAll)
+  if (runningFiber()?.runtime.afterTurn(flushAll) !== true) process.nextTick(flushAll)
 }
 
 function flushAll(): void {

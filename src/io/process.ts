@@ -8,18 +8,7 @@ import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
-import {
-  BadArgument,
-  BaseOp,
-  checkGrace,
-  checkOptions,
-  type Fiber,
-  type Op,
-  repeatable,
-  settle,
-  show,
-  Waiters,
-} from '../core/index.js'
+import { BadArgument, BaseOp, check, type Fiber, type Op, op, settle, show, Waiters } from '../core/index.js'
 import type { Command, Stdio } from './command.js'
 import { ending } from './ending.js'
 import { ioError } from './errors.js'
@@ -67,6 +56,12 @@ class Wait extends BaseOp<ProcessEnd> {
   }
   describe(): string {
     return `${this.process.name}.wait()`
+  }
+  override get kind(): string {
+    return 'process'
+  }
+  override get resource(): object {
+    return this.process
   }
 }
 
@@ -194,9 +189,8 @@ export class Process {
    */
   close(options: { grace?: number } = {}): Op<ProcessEnd> {
     const where = `${this.name}.close()`
-    const { grace = this.grace } = checkOptions(options, ['grace'], where)
-    checkGrace(grace, where)
-    return repeatable(where, () => ending(this, grace))
+    const { grace = this.grace } = check.options(options, { grace: check.timeLimit }, where)
+    return op(where, () => ending(this, grace))
   }
 
   /** Who waits, and what went through its streams. */

@@ -1,7 +1,7 @@
 // The waits of reading. Each says what it would take from what has come, or that it must wait for more; the stream keeps
 // the line of those who wait. Nothing is taken before it is whole, so a wait that is cut takes nothing with it.
 
-import { BaseOp, doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
+import { BaseOp, type Fiber, type Switchpoint, settle } from '../core/index.js'
 import { LimitExceeded, UnexpectedEnd } from './errors.js'
 import type { Flow } from './flow.js'
 import { type Intake, WINDOW } from './intake.js'
@@ -31,6 +31,12 @@ export abstract class Taking<T> extends BaseOp<T> {
 
   abort(fiber: Fiber): void {
     this.stream.leaveReaders(fiber)
+  }
+  override get kind(): string {
+    return 'read'
+  }
+  override get resource(): object {
+    return this.stream
   }
 }
 Object.defineProperty(Taking.prototype, 'idle', {
@@ -77,9 +83,9 @@ export class Gets extends Taking<string | undefined> {
   }
   /** Most lines of a file are there already: then nothing has to be entered. */
   override next(): IteratorResult<Switchpoint, string | undefined> {
-    const fiber = this.limit < WINDOW ? null : freePass()
+    const fiber = this.limit < WINDOW ? null : this.tryFastPath()
     const line = fiber === null ? undefined : this.stream.readyLine()
-    return line === undefined ? super.next() : doneIn(fiber as Fiber, line)
+    return line === undefined ? super.next() : this.finishNow(fiber as Fiber, line)
   }
   take(intake: Intake, isEnded: boolean): string | undefined | typeof MORE {
     const line = intake.line(this.limit)

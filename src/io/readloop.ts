@@ -1,17 +1,6 @@
 // readLoop: a body for each chunk, as it comes. The chunk is lent: it is valid until the body has ended.
 
-import {
-  BaseOp,
-  baton,
-  debugging,
-  type Fiber,
-  type Op,
-  opEntered,
-  type Routine,
-  rememberOp,
-  runReturned,
-  settle,
-} from '../core/index.js'
+import { BaseOp, type Fiber, type Op, op, type Routine, runReturned, settle } from '../core/index.js'
 import type { Flow } from './flow.js'
 import type { Intake } from './intake.js'
 import { cutWrites, giveBack, type Lent, lend, loseLent } from './lent.js'
@@ -67,27 +56,15 @@ class Borrow extends Taking<boolean> {
   }
 }
 
-/** The loop as an op. What it is, it says only when asked: who is at the other end may cost a system call. */
-export class ReadLoop implements Op<void> {
-  constructor(
-    private readonly stream: Flow,
-    private readonly body: (chunk: Buffer) => unknown,
-    private readonly max: number,
-  ) {
-    if (debugging) rememberOp(this, baton.fiber)
-  }
-
-  [Symbol.iterator](): Routine<void> {
-    if (debugging) opEntered(this)
-    return readLoop(this.stream, this.body, this.max)
-  }
-
-  describe(): string {
-    return `${this.stream.name}.readLoop()`
-  }
+/** The loop as an op. Its description is made only when asked for: the name of the other end may cost a system call. */
+export function readLoop(stream: Flow, body: (chunk: Buffer) => unknown, max: number): Op<void> {
+  return op(
+    () => `${stream.name}.readLoop()`,
+    () => looping(stream, body, max),
+  )
 }
 
-function* readLoop(stream: Flow, body: (chunk: Buffer) => unknown, max: number): Routine<void> {
+function* looping(stream: Flow, body: (chunk: Buffer) => unknown, max: number): Routine<void> {
   const next = new Borrow(stream, max)
   try {
     while (yield* next) {

@@ -7,16 +7,14 @@
 
 import type { Server as NetServer, Socket as NetSocket } from 'node:net'
 import {
-  BaseOp,
-  checkBody,
-  checkOptions,
-  debugging,
+  check,
   type Fiber,
+  IdleOp,
   type Op,
+  op,
   type Returned,
   Ring,
   type Runtime,
-  repeatable,
   settle,
 } from '../core/index.js'
 import { Semaphore } from '../sync/index.js'
@@ -53,7 +51,7 @@ export interface AcceptLoopOptions<R = unknown> {
   onError?: (error: unknown, socket: Socket) => Returned<R>
 }
 
-class Accept extends BaseOp<Socket | undefined> {
+class Accept extends IdleOp<Socket | undefined> {
   constructor(private readonly server: Server) {
     super()
   }
@@ -71,8 +69,13 @@ class Accept extends BaseOp<Socket | undefined> {
   describe(): string {
     return `${this.server.name}.accept()`
   }
+  override get kind(): string {
+    return 'accept'
+  }
+  override get resource(): object {
+    return this.server
+  }
 }
-;(Accept.prototype as { idle: boolean }).idle = true
 
 /**
  * Listens for connections. Made by `listen`.
@@ -102,7 +105,7 @@ export class Server {
   protected readonly path: string | undefined
   private readonly line = new Line<Accept>(true)
   private readonly backlog = new Ring<Socket>()
-  private readonly op = new Accept(this)
+  private readonly acceptOp = new Accept(this).droppable()
   private isOpen = true
   private connections = 0
   private dropped = 0
@@ -126,7 +129,7 @@ export class Server {
 
   /** The next connection; `undefined` when the server is closed. */
   accept(): Op<Socket | undefined> {
-    return debugging ? new Accept(this) : this.op
+    return this.acceptOp.handOut()
   }
 
   /** A connection if one has come, else `undefined`. Never waits. */
@@ -155,16 +158,16 @@ export class Server {
    */
   acceptLoop<R, E>(body: (socket: Socket) => Returned<R>, options: AcceptLoopOptions<E> = {}): Op<void> {
     const where = `${this.name}.acceptLoop()`
-    checkBody(body, where)
-    const { onError } = checkOptions(options, ['onError'], where)
-    if (onError !== undefined) checkBody(onError, `onError of ${where}`)
-    return repeatable(where, () => acceptLoop(this, body as Handler, onError as Handler | undefined))
+    check.body(body, where)
+    const { onError } = check.options(options, ['onError'], where)
+    if (onError !== undefined) check.body(onError, `onError of ${where}`)
+    return op(where, () => acceptLoop(this, body as Handler, onError as Handler | undefined))
   }
 
   /** Listens no more, and removes the file of a Unix socket. Connections in the backlog are closed; those that were accepted
    * are not. */
   close(): Op<void> {
-    return repeatable(`${this.name}.close()`, () => this.shut())
+    return op(`${this.name}.close()`, () => this.shut())
   }
 
   private *shut() {

@@ -1,6 +1,6 @@
 // What connect and listen may both be told, and the checks of it.
 
-import { BadArgument, checkMs, show } from '../core/index.js'
+import { BadArgument, check, show } from '../core/index.js'
 
 /** How a connection is to behave. */
 export interface SocketOptions {
@@ -10,7 +10,7 @@ export interface SocketOptions {
   keepAlive?: boolean | number
 }
 
-interface Place {
+interface Waiter {
   host?: string | undefined
   port?: number | undefined
   path?: string | undefined
@@ -27,7 +27,7 @@ export function socketSettings({ noDelay = true, keepAlive = false }: SocketOpti
 }
 
 /** For messages: 'localhost:80', '[::1]:80', ':80', or the path. */
-export function whereOf({ host = '', port = 0, path }: Place): string {
+export function whereOf({ host = '', port = 0, path }: Waiter): string {
   return path ?? `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
@@ -38,7 +38,7 @@ export function checkNoPort(options: unknown, what: string): void {
 }
 
 export function checkSocketOptions(
-  { host, port, path, noDelay, keepAlive }: SocketOptions & Place,
+  { host, port, path, noDelay, keepAlive }: SocketOptions & Waiter,
   leastPort: number,
   where: string,
 ): void {
@@ -57,7 +57,7 @@ export function checkSocketOptions(
     )
   }
   checkFlag(noDelay, `noDelay of ${where}`)
-  if (typeof keepAlive === 'number') checkMs(keepAlive, `keepAlive of ${where}`)
+  if (typeof keepAlive === 'number') check.ms(keepAlive, `keepAlive of ${where}`)
   else checkFlag(keepAlive, `keepAlive of ${where}`)
 }
 

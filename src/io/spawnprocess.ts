@@ -2,17 +2,14 @@
 
 import type { ChildProcess } from 'node:child_process'
 import {
+  type Attempt,
   addCleanup,
-  BaseOp,
   ensure,
   type Fiber,
-  fail,
-  innermostOwner,
   type Op,
+  OutsideOp,
+  op,
   type Routine,
-  removeCleanup,
-  repeatable,
-  settle,
 } from '../core/index.js'
 import { Command, type ProcessOptions, readOptions, readStdio, type Stdio } from './command.js'
 import { ProcessFailed } from './errors.js'
@@ -34,9 +31,7 @@ export interface WatchProcessOptions extends ProcessOptions {
 }
 
 /** Starts a process, at once. One that cannot be started is told a moment later: that is what is waited for. */
-export class Start extends BaseOp<Process> {
-  private failing: ChildProcess | null = null
-
+export class Start extends OutsideOp<Process> {
   constructor(
     private readonly command: Command,
     /** Whether it is ended with the scope or fiber that starts it. Else the caller sees to that. */
@@ -45,44 +40,32 @@ export class Start extends BaseOp<Process> {
     super()
   }
 
-  enter(fiber: Fiber): void {
+  protected start(attempt: Attempt<Process>): void {
     const node = this.command.start()
-    if (node.pid === undefined) this.await(fiber, node)
-    else settle(fiber, this, this.adopt(fiber, node))
-  }
-
-  private adopt(fiber: Fiber, node: ChildProcess): Process {
-    const owner = innermostOwner(fiber)
-    const close = () => process.close()
-    const process: Process = new Process(this.command, node, fiber, () => removeCleanup(owner, close))
-    if (this.isOwned) addCleanup(owner, close)
-    return process
-  }
-
-  private await(fiber: Fiber, node: ChildProcess): void {
-    this.failing = node
-    fiber.runtime.hold()
-    fiber.runtime.external++
+    if (node.pid !== undefined) {
+      attempt.settle(this.adopt(attempt.fiber, node))
+      return
+    }
     node.on('error', (error) => {
       for (const stream of node.stdio ?? []) stream?.destroy()
-      if (this.failing !== node) return
-      this.over(fiber)
-      fail(fiber, this, this.command.failure(error))
+      attempt.fail(this.command.failure(error))
     })
   }
 
-  private over(fiber: Fiber): void {
-    this.failing = null
-    fiber.runtime.external--
-    fiber.runtime.release()
+  private adopt(fiber: Fiber, node: ChildProcess): Process {
+    const close = () => process.close()
+    const process: Process = new Process(this.command, node, fiber, () => forget())
+    const forget = this.isOwned ? addCleanup(fiber, close) : () => {}
+    return process
   }
 
-  abort(fiber: Fiber): void {
-    this.over(fiber)
-  }
+  protected cancel(): void {}
 
   describe(): string {
     return this.command.where
+  }
+  override get kind(): string {
+    return 'process'
   }
 }
 
@@ -124,7 +107,7 @@ export function watchProcess(
   const { stdio, check = false } = readOptions(options, ['stdio', 'check'], where)
   const each = readStdio(stdio, ['ignore', 'inherit', 'inherit'], where)
   const command = new Command(cmd, args, options, each, 'watchProcess')
-  return repeatable(where, () => watching(command, check))
+  return op(where, () => watching(command, check))
 }
 
 function* watching(command: Command, check: boolean): Routine<ProcessEnd> {

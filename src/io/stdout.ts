@@ -3,7 +3,7 @@
 import { constants } from 'node:os'
 import type { Writable } from 'node:stream'
 import type { Op } from '../core/index.js'
-import { endQuietly, run } from '../node/index.js'
+import { exitSilently, run } from '../node/index.js'
 import { BaseChannel, type Chunk, type Receiver } from './channel.js'
 import { Stream, type Writer } from './stream.js'
 
@@ -40,7 +40,8 @@ class OutputChannel extends BaseChannel {
 
   /** Nobody reads it any more: the way of the system to end a program then is a signal, which Node does not let through. */
   private readonly failed = (error: Error): void => {
-    if ((error as NodeJS.ErrnoException).code === 'EPIPE') endQuietly(error, 128 + constants.signals.SIGPIPE)
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE')
+      exitSilently(error, 128 + constants.signals.SIGPIPE)
     this.receiver.failed(error)
   }
 

@@ -1,15 +1,7 @@
 // A stream: what fibers read from and write to, in words. What happens beneath is in flow.ts.
 
 import { constants } from 'node:buffer'
-import {
-  BadArgument,
-  checkBody,
-  checkOptions,
-  debugging,
-  type Op,
-  type Returned,
-  show,
-} from '../core/index.js'
+import { BadArgument, check, type Op, type Returned, show } from '../core/index.js'
 import type { Iterates, Source } from '../sync/index.js'
 import type { Chunk } from './channel.js'
 import { checkCount } from './checks.js'
@@ -17,7 +9,7 @@ import { Disposal } from './disposal.js'
 import { Flow } from './flow.js'
 import { itemsOf } from './items.js'
 import { copyOf, Gets, Read, ReadAll, ReadExactly, ReadUntil } from './reading.js'
-import { ReadLoop } from './readloop.js'
+import { readLoop } from './readloop.js'
 import { Close, checkChunks, End, Write } from './writing.js'
 
 /** How long a line may be, unless told otherwise. */
@@ -75,8 +67,7 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
   /** The next bytes, as many as have come but `max` at the most; `undefined` at the end. They are the caller's. */
   read(max?: number): Op<Buffer | undefined> {
     if (max !== undefined) return new Read(this, checkCount(max, 1, `${this.name}.read(max)`))
-    if (debugging) return new Read(this, Infinity)
-    return (this.readOp ??= new Read(this, Infinity))
+    return (this.readOp ??= new Read(this, Infinity).droppable()).handOut()
   }
 
   /** Exactly so many bytes; `UnexpectedEnd` if the stream ends before, and then they stay where they are. */
@@ -100,8 +91,7 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
    * says otherwise. */
   gets(options?: LimitOptions): Op<string | undefined> {
     if (options !== undefined) return new Gets(this, limitOf(options, LINE_LIMIT, `${this.name}.gets()`))
-    if (debugging) return new Gets(this, LINE_LIMIT)
-    return (this.getsOp ??= new Gets(this, LINE_LIMIT))
+    return (this.getsOp ??= new Gets(this, LINE_LIMIT).droppable()).handOut()
   }
 
   /** All that comes until the end. At most 64 MiB unless `limit` says otherwise. */
@@ -120,9 +110,9 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
    * ```
    */
   readLoop<R>(body: (chunk: Buffer) => Returned<R>, options: ReadLoopOptions = NO_OPTIONS): Op<void> {
-    if (!isPlain(body)) checkBody(body, `${this.name}.readLoop()`)
+    if (!isPlain(body)) check.body(body, `${this.name}.readLoop()`)
     const max = options === NO_OPTIONS ? Infinity : maxOf(options, `${this.name}.readLoop()`)
-    return new ReadLoop(this, body as (chunk: Buffer) => unknown, max)
+    return readLoop(this, body as (chunk: Buffer) => unknown, max)
   }
 
   /**
@@ -228,12 +218,12 @@ function isPlain(body: any): boolean {
 }
 
 function maxOf(options: ReadLoopOptions, where: string): number {
-  checkOptions(options, ['max'], where)
+  check.options(options, ['max'], where)
   return options.max === undefined ? Infinity : checkCount(options.max, 1, `max of ${where}`)
 }
 
 export function limitOf(options: LimitOptions, usual: number, where: string): number {
-  checkOptions(options, ['limit'], where)
+  check.options(options, ['limit'], where)
   const { limit = usual } = options
   return limit === Infinity ? limit : checkCount(limit, 1, `limit of ${where}`)
 }

@@ -8,7 +8,7 @@ import {
   type SecureContext,
   type SecureContextOptions,
 } from 'node:tls'
-import { BadArgument, checkMs, checkOptions, isGeneratorFunction, type Op, show } from '../core/index.js'
+import { BadArgument, check, isGeneratorFunction, type Op, show } from '../core/index.js'
 import { IOError, reasonOf } from './errors.js'
 
 /** Certificates, keys and versions, as Node's `tls.createSecureContext` takes them. */
@@ -105,7 +105,7 @@ export function checkClientTls(
   checkAlpn(tls !== undefined && tls !== false, alpn, where)
   if (tls === undefined || tls === false) return undefined
   if (tls === true) return {}
-  checkOptions(tls, CLIENT, `tls of ${where}`)
+  check.options(tls, CLIENT, `tls of ${where}`)
   checkName(tls.servername, `servername of ${where}`)
   return tls
 }
@@ -117,9 +117,9 @@ export function checkServerTls(
 ): void {
   checkAlpn(tls !== undefined, alpn, where)
   if (tls === undefined) return
-  checkOptions(tls, SERVER, `tls of ${where}`)
+  check.options(tls, SERVER, `tls of ${where}`)
   const { handshakeTimeout, onHandshakeError } = tls
-  if (handshakeTimeout !== undefined) checkMs(handshakeTimeout, `handshakeTimeout of ${where}`)
+  if (handshakeTimeout !== undefined) check.timeLimit(handshakeTimeout, `handshakeTimeout of ${where}`)
   if (onHandshakeError !== undefined && !isPlain(onHandshakeError)) {
     throw new BadArgument(
       `onHandshakeError of ${where} must be a function, and no function*: it cannot wait; got ${show(onHandshakeError)}`,
@@ -158,7 +158,7 @@ const contexts = new WeakMap<TlsContext, SecureContext>()
 
 /** What Node makes of it; the same object gives the same context. */
 export function contextOf(options: TlsContext, where: string): SecureContext {
-  checkOptions(options, CONTEXT, where)
+  check.options(options, CONTEXT, where)
   let context = contexts.get(options)
   if (context === undefined) {
     context = tried(() => createSecureContext(given(options)), where)

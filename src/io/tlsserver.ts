@@ -1,7 +1,7 @@
 // A server that speaks TLS: a connection goes to a fiber when its handshake is done (tlshandshakes.ts).
 
 import type { Server as NetServer, Socket as NetSocket } from 'node:net'
-import { Fiber, type Op, type Returned, type Routine, type Runtime, repeatable } from '../core/index.js'
+import { Fiber, type Op, op, type Returned, type Routine, type Runtime } from '../core/index.js'
 import { type AcceptLoopOptions, Server, type ServerStats } from './server.js'
 import type { HandshakeStats, Handshakes } from './tlshandshakes.js'
 import type { TlsServerOptions } from './tlsoptions.js'
@@ -74,7 +74,7 @@ export class TlsServer extends Server {
   /** Listens no more. Connections in the backlog are closed, and handshakes cut; those that were accepted are not. Waits
    * for bodies of `sni` that are still cleaning up. */
   override close(): Op<void> {
-    return repeatable(`${this.name}.close()`, () => this.closed())
+    return op(`${this.name}.close()`, () => this.closed())
   }
 
   private *closed(): Routine<void> {

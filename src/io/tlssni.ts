@@ -4,10 +4,11 @@
 import { type SecureContext, TLSSocket } from 'node:tls'
 import {
   BadArgument,
-  checkBody,
+  check,
   type Fiber,
   isStop,
   NonErrorThrown,
+  onEnd,
   type Routine,
   type Runtime,
   runBody,
@@ -40,7 +41,7 @@ export interface Asked {
 export function sniOf(sni: Sni, asked: Asked): SniCallback {
   const { where } = asked
   if (typeof sni === 'function') {
-    checkBody(sni, `sni of ${where}`)
+    check.body(sni, `sni of ${where}`)
     return askOnFiber(sni, asked)
   }
   if (typeof sni !== 'object' || sni === null) {
@@ -75,10 +76,11 @@ function askOnFiber(sni: (servername: string) => unknown, asked: Asked): SniCall
   }
   // Node calls it as a method of the socket: that is how the fiber learns of a hang-up.
   return function (this: unknown, servername, answer) {
-    const fiber = spinRoot(runtime, () => find(servername, answer), { name: `sni ${printable(servername)}` })
-    const cold = fiber.coldRecord()
-    cold.isolated = true
-    cold.atEnd = new Set([() => searchers.delete(fiber)])
+    const fiber = spinRoot(runtime, () => find(servername, answer), {
+      name: `sni ${printable(servername)}`,
+      link: false,
+    })
+    onEnd(fiber, () => searchers.delete(fiber))
     searchers.add(fiber)
     if (this instanceof TLSSocket) this.once('close', () => fiber.stop(undefined, { reason: 'hung up' }))
   }

@@ -8,26 +8,24 @@
 
 import type { RemoteInfo, Socket } from 'node:dgram'
 import {
-  BaseOp,
-  checkBody,
-  checkOptions,
-  debugging,
+  type Attempt,
+  check,
   type Fiber,
+  IdleOp,
   type Op,
-  type Place,
+  OutsideOp,
+  op,
   type Returned,
   Ring,
   type Routine,
-  repeatable,
   runBody,
   settle,
-  shared,
+  type Waiter,
   Waiters,
 } from '../core/index.js'
 import { type IOError, ioError, StreamClosed } from './errors.js'
 import { checkHost } from './lookup.js'
 import { counted } from './reading.js'
-import { type Attempt, Request } from './request.js'
 import { type Destination, sendOp } from './udpsend.js'
 
 /** What has been received, and from whom. It can be given to `send` as the place to answer to. */
@@ -81,7 +79,7 @@ const OPEN = 0
 const CLOSING = 1
 const CLOSED = 2
 
-class Recv extends BaseOp<any> {
+class Recv extends IdleOp<any> {
   constructor(
     private readonly socket: UdpSocket,
     private readonly atEnd: AtEnd,
@@ -102,11 +100,16 @@ class Recv extends BaseOp<any> {
   describe(): string {
     return `${this.socket.name}.recv()`
   }
+  override get kind(): string {
+    return 'read'
+  }
+  override get resource(): object {
+    return this.socket
+  }
 }
-;(Recv.prototype as { idle: boolean }).idle = true
 
 /** Who gives up waiting for the close closes at once. */
-class Close extends Request<void> {
+class Close extends OutsideOp<void> {
   constructor(private readonly socket: UdpSocket) {
     super()
   }
@@ -118,6 +121,12 @@ class Close extends Request<void> {
   }
   describe(): string {
     return `${this.socket.name}.close()`
+  }
+  override get kind(): string {
+    return 'close'
+  }
+  override get resource(): object {
+    return this.socket
   }
 }
 
@@ -171,8 +180,8 @@ export class UdpSocket {
     this.port = port
     this.family = family as 'IPv4' | 'IPv6'
     this.name = `udp ${family === 'IPv6' ? `[${address}]` : address}:${port}`
-    this.recvOp = shared(new Recv(this, undefined))
-    this.nextOp = shared(new Recv(this, OVER))
+    this.recvOp = new Recv(this, undefined).droppable()
+    this.nextOp = new Recv(this, OVER).droppable()
     socket.unref()
     socket.on('message', this.arrived)
     socket.on('error', this.troubled)
@@ -186,7 +195,7 @@ export class UdpSocket {
    * if the socket is closed meanwhile.
    */
   recv(): Op<Datagram> {
-    return debugging ? new Recv(this, undefined) : this.recvOp
+    return this.recvOp.handOut()
   }
 
   /** The next datagram if one is there, else undefined. */
@@ -208,13 +217,13 @@ export class UdpSocket {
    * ```
    */
   recvLoop<R = unknown>(body: (datagram: Datagram) => Returned<R>): Op<void> {
-    checkBody(body, 'recvLoop()')
-    return repeatable(`${this.name}.recvLoop()`, () => this.receiving(body as (d: Datagram) => Op<unknown>))
+    check.body(body, 'recvLoop()')
+    return op(`${this.name}.recvLoop()`, () => this.receiving(body as (d: Datagram) => Op<unknown>))
   }
 
   private *receiving(body: (datagram: Datagram) => Op<unknown>): Routine<void> {
     for (;;) {
-      const datagram: Datagram | typeof OVER = yield* debugging ? new Recv(this, OVER) : this.nextOp
+      const datagram: Datagram | typeof OVER = yield* this.nextOp.handOut()
       if (datagram === OVER) return
       if ((yield* runBody(body, datagram)) === false) return
     }
@@ -265,7 +274,7 @@ export class UdpSocket {
   private changeGroup(verb: 'join' | 'leave', group: string, options: GroupOptions): void {
     const where = `${verb}Group()`
     checkHost(group, where)
-    const { source, interface: face } = checkOptions(options, ['interface', 'source'], where)
+    const { source, interface: face } = check.options(options, ['interface', 'source'], where)
     if (this.isClosed) throw this.isOver(`${verb}Group`)
     const { socket } = this
     try {
@@ -421,13 +430,13 @@ export class UdpSocket {
     else this.refuse(this.waiters.first, told)
   }
 
-  private give(place: Place<AtEnd>, value: Datagram | typeof OVER): void {
+  private give(place: Waiter<AtEnd>, value: Datagram | typeof OVER): void {
     this.waiters.remove(place)
     letGo(place.fiber as Fiber)
     place.give(value)
   }
 
-  private refuse(place: Place<AtEnd>, error: Error): void {
+  private refuse(place: Waiter<AtEnd>, error: Error): void {
     this.waiters.remove(place)
     letGo(place.fiber as Fiber)
     place.refuse(error)

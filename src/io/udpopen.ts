@@ -3,10 +3,18 @@
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
 import { isIP, isIPv6 } from 'node:net'
-import { BadArgument, checkOptions, type Op, type Routine, repeatable, show } from '../core/index.js'
+import {
+  type Attempt,
+  BadArgument,
+  check,
+  type Op,
+  OutsideOp,
+  op,
+  type Routine,
+  show,
+} from '../core/index.js'
 import { ioError } from './errors.js'
 import { checkHost, checkPort, lookup } from './lookup.js'
-import { type Attempt, Request } from './request.js'
 import { UdpSocket } from './udp.js'
 
 /** How a UDP socket is opened. */
@@ -65,7 +73,7 @@ interface Plan extends UdpOptions {
   peer: { address: string; port: number } | undefined
 }
 
-class Bind extends Request<UdpSocket> {
+class Bind extends OutsideOp<UdpSocket> {
   private socket: Socket | null = null
 
   constructor(private readonly plan: Plan) {
@@ -113,6 +121,9 @@ class Bind extends Request<UdpSocket> {
     const { address, port, peer } = this.plan
     return `udp(${address}:${port}${peer === undefined ? '' : ` to ${peer.address}:${peer.port}`})`
   }
+  override get kind(): string {
+    return 'bind'
+  }
 }
 
 /** Closes what nobody will have. What it may still say is nobody's. */
@@ -152,7 +163,7 @@ function adjust(socket: Socket, { broadcast, ttl, multicast = {} }: Plan): void 
  */
 export function udp(options: UdpOptions = {}): Op<UdpSocket> {
   checkUdpOptions(options)
-  return repeatable('udp()', () => opening({ ...options }))
+  return op('udp()', () => opening({ ...options }))
 }
 
 function* opening(options: UdpOptions): Routine<UdpSocket> {
@@ -172,14 +183,14 @@ const ANY = { udp4: '0.0.0.0', udp6: '::' }
 // ---- checks
 
 function checkUdpOptions(options: UdpOptions): void {
-  const { host, port, type, connect, multicast } = checkOptions(options, OPTIONS, 'udp()')
+  const { host, port, type, connect, multicast } = check.options(options, OPTIONS, 'udp()')
   if (host !== undefined) checkHost(host, 'udp()')
   if (port !== undefined) checkPort(port, 'udp()', 0)
   if (type !== undefined && type !== 'udp4' && type !== 'udp6') {
     throw new BadArgument(`the type of udp() is 'udp4' or 'udp6', got ${show(type)}`)
   }
   if (connect !== undefined) {
-    checkOptions(connect, ['host', 'port'], 'connect of udp()')
+    check.options(connect, ['host', 'port'], 'connect of udp()')
     checkHost(connect.host, 'connect of udp()')
     checkPort(connect.port, 'connect of udp()', 1)
   }
@@ -189,7 +200,7 @@ function checkUdpOptions(options: UdpOptions): void {
   }
   checkNumber(options.ttl, 1, 255, 'the ttl of udp()')
   if (multicast !== undefined) {
-    checkOptions(multicast, ['interface', 'ttl', 'loopback'], 'multicast of udp()')
+    check.options(multicast, ['interface', 'ttl', 'loopback'], 'multicast of udp()')
     if (multicast.interface !== undefined)
       checkHost(multicast.interface, 'the interface of multicast of udp()')
     checkNumber(multicast.ttl, 0, 255, 'the ttl of multicast of udp()')

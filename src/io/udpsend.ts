@@ -2,16 +2,24 @@
 // once; the rest is one op.
 
 import { isIP } from 'node:net'
-import { BadArgument, LATER, type Op, type Routine, repeatable, show } from '../core/index.js'
+import {
+  type Attempt,
+  BadArgument,
+  LATER,
+  type Op,
+  OutsideOp,
+  op,
+  type Routine,
+  show,
+} from '../core/index.js'
 import { checkHost, checkPort, lookup } from './lookup.js'
-import { type Attempt, Request } from './request.js'
 import type { UdpSocket } from './udp.js'
 
 /** Where a datagram goes: a host by its name or address, or where another came from. */
 export type Destination = { host?: string; port: number } | { address: string; port: number }
 
 /** The system reads the bytes until it has taken them, so a fiber that is stopped waits for that (S35): LATER. */
-class Send extends Request<void> {
+class Send extends OutsideOp<void> {
   constructor(
     private readonly socket: UdpSocket,
     private readonly data: Uint8Array,
@@ -28,6 +36,12 @@ class Send extends Request<void> {
   }
   describe(): string {
     return `${this.socket.name}.send()`
+  }
+  override get kind(): string {
+    return 'write'
+  }
+  override get resource(): object {
+    return this.socket
   }
 }
 
@@ -48,7 +62,7 @@ export function sendOp(
   }
   const { port, name } = destinationOf(socket, to, host)
   if (isIP(name) !== 0) return new Send(socket, bytes, port, checkFamily(socket, name))
-  return repeatable(`${socket.name}.send()`, () => sendByName(socket, bytes, port, name))
+  return op(`${socket.name}.send()`, () => sendByName(socket, bytes, port, name))
 }
 
 function* sendByName(socket: UdpSocket, data: Uint8Array, port: number, name: string): Routine<void> {

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmod, read, rename, stat, unlink } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { BadArgument, checkOptions, ensure, type Op, type Routine, repeatable, show } from '../core/index.js'
+import { BadArgument, check, ensure, type Op, op, type Routine, show } from '../core/index.js'
 import type { Chunk } from './channel.js'
 import { LimitExceeded } from './errors.js'
 import type { File } from './file.js'
@@ -56,13 +56,13 @@ export function readFile(path: string | URL, options: ReadFileOptions = {}): Op<
   if (typeof options === 'string') {
     throw new BadArgument(`readFile() needs an object of options: { encoding: ${show(options)} }`)
   }
-  const { encoding, limit } = checkOptions(options, ['encoding', 'limit'], 'readFile()')
+  const { encoding, limit } = check.options(options, ['encoding', 'limit'], 'readFile()')
   if (encoding !== undefined && !Buffer.isEncoding(encoding)) {
     throw new BadArgument(`readFile() knows no encoding ${show(encoding)}`)
   }
   if (limit !== undefined) limitOf({ limit }, READ_LIMIT, 'readFile()')
   const what = `readFile(${where})`
-  return repeatable(what, function* () {
+  return op(what, function* () {
     const bytes = yield* withFile(where, 'r', (file) => contents(file, limit), undefined, what)
     return encoding === undefined ? bytes : bytes.toString(encoding)
   })
@@ -122,16 +122,16 @@ export function writeFile(path: string | URL, data: Chunk, options: WriteFileOpt
     flag = 'w',
     mode,
     atomic = false,
-  } = checkOptions(options, ['flag', 'mode', 'atomic'], 'writeFile()')
+  } = check.options(options, ['flag', 'mode', 'atomic'], 'writeFile()')
   if (!WRITING.includes(flag)) {
     throw new BadArgument(`writeFile() has no flag ${show(flag)}; there are: ${WRITING.join(', ')}`)
   }
   if (mode !== undefined) checkMode(mode, 'writeFile()')
   checkData(data, 'writeFile()')
   const what = `writeFile(${where})`
-  if (!atomic) return repeatable(what, () => withFile(where, flag, (file) => file.write(data), mode, what))
+  if (!atomic) return op(what, () => withFile(where, flag, (file) => file.write(data), mode, what))
   if (flag !== 'w') throw new BadArgument(`writeFile() cannot be atomic with the flag '${flag}'`)
-  return repeatable(what, () => replace(where, data, mode))
+  return op(what, () => replace(where, data, mode))
 }
 const WRITING = ['w', 'wx', 'a', 'ax']
 
@@ -147,11 +147,11 @@ const WRITING = ['w', 'wx', 'a', 'ax']
  */
 export function appendFile(path: string | URL, data: Chunk, options: { mode?: number } = {}): Op<void> {
   const where = checkPath(path, 'appendFile()')
-  const { mode } = checkOptions(options, ['mode'], 'appendFile()')
+  const { mode } = check.options(options, ['mode'], 'appendFile()')
   if (mode !== undefined) checkMode(mode, 'appendFile()')
   checkData(data, 'appendFile()')
   const what = `appendFile(${where})`
-  return repeatable(what, () => withFile(where, 'a', (file) => file.write(data), mode, what))
+  return op(what, () => withFile(where, 'a', (file) => file.write(data), mode, what))
 }
 
 function checkData(data: unknown, where: string): void {

@@ -1,17 +1,7 @@
 // The waits of writing, and of ending and closing. A chunk is handed over at once, in the order of the calls; the wait is for
 // room. A fiber that is stopped in that wait leaves, and its bytes are sent all the same: half a message helps nobody.
 
-import {
-  BadArgument,
-  BaseOp,
-  doneIn,
-  type Fiber,
-  freePass,
-  LATER,
-  type Switchpoint,
-  settle,
-  show,
-} from '../core/index.js'
+import { BadArgument, BaseOp, type Fiber, LATER, type Switchpoint, settle, show } from '../core/index.js'
 import type { Chunk } from './channel.js'
 import type { Flow } from './flow.js'
 import { writeWasCut } from './lent.js'
@@ -30,6 +20,12 @@ export abstract class Sending extends BaseOp<void> {
     if (this.stream.channel.isPatient) return LATER
     this.stream.leaveWriters(fiber)
   }
+  override get kind(): string {
+    return 'write'
+  }
+  override get resource(): object {
+    return this.stream
+  }
 }
 
 export class Write extends Sending {
@@ -46,9 +42,9 @@ export class Write extends Sending {
 
   /** Most writes find room, and need not be entered. */
   override next(): IteratorResult<Switchpoint, void> {
-    const fiber = this.stream.hasRoom ? freePass() : null
+    const fiber = this.stream.hasRoom ? this.tryFastPath() : null
     if (fiber === null) return super.next()
-    if (this.stream.send(this.chunks, 'write')) return doneIn(fiber, undefined)
+    if (this.stream.send(this.chunks, 'write')) return this.finishNow(fiber, undefined)
     this.isSent = true
     return super.next()
   }
@@ -103,6 +99,12 @@ export class Close extends BaseOp<void> {
 
   describe(): string {
     return `${this.stream.name}.close()`
+  }
+  override get kind(): string {
+    return 'close'
+  }
+  override get resource(): object {
+    return this.stream
   }
 }
 

@@ -10,7 +10,7 @@ import {
   createGzip,
   createInflate,
 } from 'node:zlib'
-import { BadArgument, checkOptions, type Op, type Routine, repeatable, show } from '../core/index.js'
+import { BadArgument, check, type Op, op, type Routine, show } from '../core/index.js'
 import { checkCount } from './checks.js'
 import { type ByteSource, checkSource, isTarget, Supply } from './copy.js'
 import { END, Engine, HUNGRY, type Zlib } from './engine.js'
@@ -204,10 +204,10 @@ function zip<O extends object>(
   if (dst === undefined && second !== undefined && third !== undefined) {
     throw new BadArgument(`${where} needs a stream to write to before the options, got ${show(second)}`)
   }
-  const options = { ...checkOptions(given ?? ({} as O), names, where) }
+  const options = { ...check.options(given ?? ({} as O), names, where) }
   const { limit } = recipeOf(options)
   if (limit !== undefined && limit !== Infinity) checkCount(limit, 0, `limit of ${where}`)
-  return repeatable(where, () => zipping(verb, src, dst, recipeOf(options)))
+  return op(where, () => zipping(verb, src, dst, recipeOf(options)))
 }
 
 function* zipping(

@@ -1,11 +1,11 @@
-// The way out to async code: what fibers make, read by `for await`.
+// toAsyncIterable: async code reads what fibers produce, with `for await`. The other direction is interop/iterate.ts.
 
 import { BadArgument, show } from '../core/index.js'
 import { END, type Iterates, type Source } from '../sync/index.js'
 import { run } from './run.js'
 
 /**
- * A source of fibers (a queue, the events of an emitter) as an async iterable: for `for await`, `Readable.from`, a
+ * Turns a source (a queue, the events of an emitter) into an async iterable: for `for await`, `Readable.from`, a
  * `Response`. Leaving the loop closes the source.
  *
  * ```ts

@@ -1,42 +1,45 @@
-// main: a program that owns its process. Runs the main fiber, acts on signals (S47), then sets the exit code and lets the
-// loop drain (S45).
+// main and exit: a program that owns its process. Runs the main fiber, then sets the exit code and lets the event loop
+// drain (S45). Signals (S47) are in shutdown.ts, the runtime and `run` in run.ts.
 
-import { BadArgument, BadState, checkOptions, type Returned, show } from '../core/index.js'
-import { quietCode } from './quiet.js'
-import { formatError } from './report.js'
+import { BadArgument, BadState, type Checks, check, type Returned, show } from '../core/index.js'
+import { formatError, silentExitCode } from './report.js'
 import { nodeRuntime, startRoot } from './run.js'
-import { Shutdown } from './shutdown.js'
+import { Shutdown, TreeDump } from './shutdown.js'
 import { dropTraps } from './trap.js'
-import { TreeDump } from './treedump.js'
 
 const DEADLOCK_CODE = 13
 /** How long handles may keep the process after main is dead. */
 const LINGER_MS = 1000
 
-/** What `exit` asked for. */
+/** The code given to `exit`. */
 let requested: number | undefined
-/** The watch over a main that is over. */
+/** Ends a process that does not end by itself after main is over. */
 let lingering: NodeJS.Timeout | undefined
-/** What main does about signals. */
+/** Handles the signals that stop main. */
 let shutdown: Shutdown | undefined
 
-/** What `main` may be told. */
+/** Options of `main`. */
 export interface MainOptions {
-  /** Every fiber carries the async context of its spin, for loggers and OpenTelemetry (S56). */
+  /** If true, every fiber carries the async context of its spin, for loggers and OpenTelemetry; default false (S56). */
   context?: boolean
-  /** Milliseconds that all cleanup may wait when the program is stopped, by a signal or `exit`; default: 5,000 (S18). */
+  /** Milliseconds that all cleanup may wait when the program is stopped, by a signal or `exit`; default 5,000 (S18). */
   grace?: number
   /**
-   * A signal that prints the live tree on stderr, such as `'SIGUSR2'`; the environment variable
-   * `POLYPHONY_TREE_SIGNAL` says so from outside. Default: none does (S48).
+   * A signal that prints the live tree on stderr, such as `'SIGUSR2'`; default none (S48). The environment variable
+   * `POLYPHONY_TREE_SIGNAL` overrides it.
    */
   treeOn?: string
 }
+const OPTIONS: Checks<MainOptions> = {
+  context: check.boolean,
+  grace: check.timeLimit,
+  treeOn: check.any, // the environment goes first: TreeDump checks it
+}
 
 /**
- * Runs a program. When the body is over its children are stopped, and the process ends with code 0; with 1 after an
+ * Runs a program. When the body is over, its children are stopped and the process ends with code 0; with 1 after an
  * uncaught error, which is printed with the path of its fiber; with 13 when no fiber can ever go on (S30, S33, S45).
- * Ctrl-C, SIGTERM and SIGHUP stop it in order: cleanup runs, and the code is 130, 143 or 129 (S47).
+ * Ctrl-C, SIGTERM and SIGHUP stop the program: cleanup runs, and the code is 130, 143 or 129 (S47).
  *
  * ```ts
  * import { main, sleep, spin } from 'polyphony'
@@ -55,7 +58,7 @@ export interface MainOptions {
  * ```
  */
 export function main<R>(body: () => Returned<R>, options: MainOptions = {}): void {
-  const { treeOn, ...rootOptions } = checkOptions(options, ['context', 'grace', 'treeOn'], 'main()')
+  const { treeOn, ...rootOptions } = check.options(options, OPTIONS, 'main()')
   const runtime = nodeRuntime()
   if (runtime.main !== null) {
     throw new BadState('main() runs already; a process has one. Use spin() for a child, or run() beside it.')
@@ -69,7 +72,7 @@ export function main<R>(body: () => Returned<R>, options: MainOptions = {}): voi
     ended(outcome) {
       runtime.main = null
       if (outcome.type === 'error') {
-        const code = quietCode(outcome.error)
+        const code = silentExitCode(outcome.error)
         if (code === undefined) printError(outcome.error)
         process.exitCode = code ?? 1
       } else process.exitCode = requested ?? signals.code ?? process.exitCode ?? 0
@@ -91,7 +94,7 @@ function printError(error: unknown): void {
   process.stderr.write(`${formatError(error)}\n`)
 }
 
-/** Something that is not a fiber keeps the process. It had its second; name it and go. Output that is read slowly may take longer. */
+/** Something other than a fiber still keeps the process after LINGER_MS: names it and exits, unless output is still being written. */
 function endLingering(): void {
   if (process.stdout.writableLength > 0 || process.stderr.writableLength > 0) {
     lingering = setTimeout(endLingering, LINGER_MS).unref()
@@ -106,7 +109,7 @@ function endLingering(): void {
 const STANDARD = new Set(['TTYWrap', 'PipeWrap'])
 
 /**
- * Ends the program in order: main is stopped, cleanup runs, the process exits with `code` (S45).
+ * Ends the program: main is stopped, cleanup runs, the process exits with `code` (S45).
  *
  * ```ts
  * import { exit, main, sleep } from 'polyphony'

@@ -1,21 +1,27 @@
-// Running fibers on Node: the runtime of this thread, and `run`, the way in from async code.
+// Running fibers on Node: the runtime of this thread, root fibers and their deadlocks, and `run`, for async code. `main`
+// (main.ts) is built on it.
 
 import {
-  checkOptions,
+  BadArgument,
+  BadState,
+  check,
   DeadlockError,
   type Fiber,
   FiberStopped,
   isSuspended,
+  type Meter,
   type Outcome,
   type Result,
   type Returned,
+  RUN_OPTIONS,
   type RunOptions,
   Runtime,
   type RuntimeStats,
+  show,
   spinRoot,
 } from '../core/index.js'
 import { type FiberView, formatTrees, viewTrees } from '../view/index.js'
-import { NodeBackend } from './backend.js'
+import { isInContext, NodeBackend } from './backend.js'
 
 let shared: Runtime | undefined
 
@@ -28,18 +34,18 @@ export function nodeRuntime(): Runtime {
   return shared
 }
 
-/** Who wants to know how a root ended. */
+/** What `main` and `run` do when their root ends. */
 interface Ending {
-  /** It is dead. */
+  /** The root is dead. */
   ended(outcome: Outcome<any>): void
-  /** Nothing can ever wake it; it lives on, waiting. */
+  /** Nothing can ever wake the root. It stays alive, waiting. */
   deadlocked(error: DeadlockError): void
 }
 const endings = new Map<Fiber, Ending>()
-/** Roots that have been told of their deadlock. */
-const told = new WeakSet<Fiber>()
+/** Roots whose deadlock has been reported. */
+const deadlocked = new WeakSet<Fiber>()
 
-/** Starts a root fiber. While any lives, an empty event loop means a deadlock. */
+/** Starts a root fiber. While a root lives, an empty event loop means a deadlock. */
 export function startRoot(body: () => unknown, options: RunOptions, where: string, ending: Ending): Fiber {
   const fiber = spinRoot(nodeRuntime(), body, options, where)
   if (endings.size === 0) process.on('beforeExit', loopIsEmpty)
@@ -51,44 +57,44 @@ function rootEnded(fiber: Fiber): void {
   const ending = endings.get(fiber)
   if (ending === undefined) return
   endings.delete(fiber)
-  if (endings.size === 0) process.off('beforeExit', loopIsEmpty)
   ending.ended(fiber.outcome as Outcome<unknown>)
+  if (endings.size === 0) process.off('beforeExit', loopIsEmpty)
 }
 
 /**
- * F4: the loop is empty, yet fibers live. A root in a bare suspend() goes on (decision 5: "We're done" comes last);
- * if there is none, nothing that the others wait for can ever come.
+ * F4: the event loop is empty, yet fibers live. A root in a bare suspend() goes on (decision 5: "We're done" comes last);
+ * if there is none, nothing can ever wake the others.
  */
 function loopIsEmpty(): void {
-  process.nextTick(lookAround) // after every other listener to beforeExit: one of them may wake a fiber
+  process.nextTick(findDeadlock) // after every other listener to beforeExit: one of them may wake a fiber
 }
 
-function lookAround(): void {
+function findDeadlock(): void {
   const roots = [...endings.keys()]
   for (const fiber of roots.filter(isSuspended)) fiber.schedule(undefined)
-  if (nodeRuntime().queue.size > 0) {
-    setImmediate(() => {}) // fibers will run: the loop must not end before
+  if (!nodeRuntime().queue.isEmpty) {
+    setImmediate(() => {}) // keeps the loop alive until the fibers have run
     return
   }
-  if (isBusy()) return // a listener has started something: the loop will be empty again
-  const waiting = roots.filter((fiber) => !told.has(fiber))
+  if (isBusy()) return // a listener has started something: beforeExit will come again
+  const waiting = roots.filter((fiber) => !deadlocked.has(fiber))
   const tree = formatTrees(viewTrees(nodeRuntime()))
   for (const fiber of waiting) {
     const error = new DeadlockError(
       `deadlock: nothing can ever wake ${fiber.name}. This is what its fibers wait for:\n\n${tree}\n`,
     )
     error.stack = `${error.name}: ${error.message}`
-    told.add(fiber)
+    deadlocked.add(fiber)
     endings.get(fiber)?.deadlocked(error)
   }
 }
 
-/** Whether something keeps the event loop alive. Standard streams are listed although they do not. */
+/** Whether something keeps the event loop alive. Node also lists standard streams, which do not. */
 function isBusy(): boolean {
   return process.getActiveResourcesInfo().some((name) => name !== 'TTYWrap' && name !== 'PipeWrap')
 }
 
-/** What `run` returns: a promise of the result that can also be stopped. */
+/** What `run` returns: a promise of the result, with a `stop` method. */
 export interface Running<T> extends Promise<T>, AsyncDisposable {
   /** The root fiber of this run. */
   readonly fiber: Fiber<T>
@@ -97,9 +103,9 @@ export interface Running<T> extends Promise<T>, AsyncDisposable {
 }
 
 /**
- * Runs fibers from async code. Installs no signal handlers and never exits the process. Stopped without a value, it
- * rejects with `FiberStopped`. With `{ context: true }` its fibers carry the async context of the call, for loggers and
- * OpenTelemetry (S56).
+ * Runs fibers from async code. Installs no signal handlers and never exits the process. The promise rejects with
+ * `FiberStopped` if the run is stopped without a value. Its fibers carry the async context of the call, if it has one,
+ * for loggers and OpenTelemetry (S56).
  *
  * ```ts
  * import { run, sleep } from 'polyphony'
@@ -119,24 +125,22 @@ export interface Running<T> extends Promise<T>, AsyncDisposable {
  */
 export function run<R>(body: () => Returned<R>, options: RunOptions = {}): Running<Result<R>> {
   type T = Result<R>
-  checkOptions(options, ['signal', 'name', 'grace', 'context'], 'run()')
-  let finish!: (outcome: Outcome<T>) => void
-  const ended = new Promise<Outcome<T>>((resolve) => {
-    finish = resolve
-  })
+  check.options(options, RUN_OPTIONS, 'run()')
+  const stopping: ((outcome: Outcome<T>) => void)[] = []
   let settle!: { resolve(value: T): void; reject(error: unknown): void }
   const promise = new Promise<T>((resolve, reject) => {
     settle = { resolve, reject }
   })
-  const fiber = startRoot(body, { name: 'run', ...options }, 'run()', {
+  const { context = isInContext() } = options // S56
+  const fiber = startRoot(body, { name: 'run', ...options, context }, 'run()', {
     deadlocked: (error) => settle.reject(error),
     ended(outcome) {
-      finish(outcome)
+      for (const resolve of stopping) resolve(outcome)
       if (outcome.type === 'value') settle.resolve(outcome.value)
       else if (outcome.type === 'error') settle.reject(outcome.error)
       else if (outcome.type === 'stopped' && outcome.value !== undefined) settle.resolve(outcome.value as T)
       else {
-        promise.catch(() => {}) // whoever stops a run knows that it has no result
+        promise.catch(() => {}) // a stopped run is not an unhandled rejection
         settle.reject(
           new FiberStopped(`${fiber.path} was ${outcome.type} without a value`, { cause: fiber.stopReason }),
         )
@@ -145,7 +149,10 @@ export function run<R>(body: () => Returned<R>, options: RunOptions = {}): Runni
   }) as Fiber<T>
   const stop = (value?: unknown, stopOptions?: { grace?: number; reason?: unknown }) => {
     fiber.stop(value, stopOptions)
-    return ended
+    return new Promise<Outcome<T>>((resolve) => {
+      if (fiber.outcome === undefined) stopping.push(resolve)
+      else resolve(fiber.outcome)
+    })
   }
   return Object.assign(promise, {
     fiber,
@@ -177,7 +184,7 @@ export function fiberTree(): FiberView[] {
 }
 
 /**
- * The live trees as text, with what each fiber waits for; written to stderr unless told otherwise.
+ * Writes the live trees as text, with what each fiber waits for; to stderr by default.
  *
  * ```ts
  * import { main, printTree, receive, sleep, spin } from 'polyphony'
@@ -201,7 +208,39 @@ export function printTree(write: (text: string) => void = (text) => process.stde
 }
 
 /**
- * What is there now in this thread, and what was counted on the way.
+ * Measures the steps of the fibers of this thread, and records when each wait began (`since` in `fiberTree()`), until the
+ * returned function is called. There is one meter at a time. Without a meter, nothing is measured.
+ *
+ * ```ts
+ * import { meter, run, sleep } from 'polyphony'
+ *
+ * let steps = 0
+ * const end = meter({ turn() {}, begin() {}, end: () => void steps++ })
+ * await run(function* () {
+ *   yield* sleep(1)
+ * })
+ * end()
+ * console.log(steps)
+ * ```
+ *
+ * ```text
+ * 2
+ * ```
+ */
+export function meter(meter: Meter): () => void {
+  const isMeter = [meter?.turn, meter?.begin, meter?.end].every((method) => typeof method === 'function')
+  if (!isMeter)
+    throw new BadArgument(`meter() needs an object with turn(), begin() and end(), got ${show(meter)}`)
+  const runtime = nodeRuntime()
+  if (runtime.meter !== null) throw new BadState('meter() is in use: there is one meter at a time')
+  runtime.meter = meter
+  return () => {
+    if (runtime.meter === meter) runtime.meter = null
+  }
+}
+
+/**
+ * Numbers of this thread's runtime: what is there now, and totals so far.
  *
  * ```ts
  * import { main, runtimeStats, sleep, spin } from 'polyphony'

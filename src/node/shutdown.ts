@@ -1,14 +1,15 @@
-// What main does about signals of its own accord: the first asks it to stop in order, another Ctrl-C cuts cleanup short,
-// the one after that exits (S47). Signals that the program takes itself, by trap or awaitSignal, are not seen here.
+// What main does about signals by default: the first stops it, another Ctrl-C cuts cleanup short, the one after that exits
+// (S47); and one of its choice prints the live tree (S48). Signals taken by trap or awaitSignal do not stop it.
 //
-//   open  ->  stopping  ->  killing  ->  exit        one step for each SIGINT that is no echo of the one before
+//   open  ->  stopping  ->  killing  ->  exit        one step for each SIGINT that is not an echo of the one before
 //     \ SIGTERM, SIGHUP /
 
 import { writeSync } from 'node:fs'
 import { constants } from 'node:os'
 import { isMainThread } from 'node:worker_threads'
 import type { Fiber } from '../core/index.js'
-import { ECHO_MS, isEchoing, isTaken, type Listener, listen, unlisten } from './signals.js'
+import { printTree, runtimeStats } from './run.js'
+import { checkSignalName, ECHO_MS, isEchoing, isTaken, type Listener, listen, unlisten } from './signals.js'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
@@ -16,14 +17,14 @@ const OPEN = 0
 const STOPPING = 1
 const KILLING = 2
 
-/** The exit code that shells give a program that was ended by a signal. */
+/** The exit code of a program ended by a signal, as in shells. */
 function codeOf(signal: string): number {
   return 128 + constants.signals[signal as keyof typeof constants.signals]
 }
 
 export class Shutdown implements Listener {
   private phase = OPEN
-  /** The signal that began it, and when the last one that counted came. */
+  /** The first signal, and the time of the last one that was not an echo. */
   private signal: string | undefined
   private at = -Infinity
 
@@ -31,7 +32,7 @@ export class Shutdown implements Listener {
     if (isMainThread) for (const signal of SIGNALS) listen(signal, this, 'main')
   }
 
-  /** What the process exits with, if a signal has ended it. */
+  /** The exit code, if a signal has ended the process. */
   get code(): number | undefined {
     return this.signal === undefined ? undefined : codeOf(this.signal)
   }
@@ -40,24 +41,24 @@ export class Shutdown implements Listener {
     const { main, phase } = this
     const now = main.runtime.now()
     if (phase !== OPEN && now - this.at <= ECHO_MS) return
-    if (main.state === 'dead') process.exit() // it was asked for, and something lingers
-    if (phase !== OPEN && signal !== 'SIGINT') return // SIGTERM again changes nothing
+    if (main.state === 'dead') process.exit() // main has ended, and something keeps the process
+    if (phase !== OPEN && signal !== 'SIGINT') return // a second SIGTERM changes nothing
     this.at = now
     if (phase === OPEN) {
       this.phase = STOPPING
       this.signal = signal
-      say(`${signal}: stopping, ${patience(main)}${hint(signal)}`)
+      say(`${signal}: stopping, ${graceText(main)}${hint(signal)}`)
       main.stop(undefined, { reason: signal })
     } else if (phase === STOPPING) {
       this.phase = KILLING
-      say(`${signal}: cleanup may not wait any more; once more exits at once`)
+      say(`${signal}: cleanup may no longer wait; another SIGINT exits at once`)
       for (const root of [...main.runtime.roots]) root.kill()
     } else process.exit(codeOf(signal))
   }
 
   /**
-   * Main is dead. While the process drains its output, the echo of the signal that has ended it may still come; to Node
-   * that would be a new one, and cut the output off. Such listeners hold nothing, and are gone with the process.
+   * Main is dead. While the process drains its output, an echo of the signal that ended it may still come; without a
+   * listener it would kill the process and cut the output off. So the listeners stay; they do not hold the process.
    */
   ended(): void {
     if (this.phase === OPEN && !SIGNALS.some(isEchoing)) this.close()
@@ -68,7 +69,7 @@ export class Shutdown implements Listener {
   }
 }
 
-function patience({ grace }: Fiber): string {
+function graceText({ grace }: Fiber): string {
   return grace === Infinity ? 'cleanup takes the time it needs' : `cleanup has up to ${grace / 1000} s`
 }
 
@@ -77,9 +78,42 @@ function hint(signal: string): string {
   return signal === 'SIGINT' ? '; Ctrl-C again cuts it short' : '; SIGINT cuts it short'
 }
 
-/** Straight to the descriptor: after SIGHUP the terminal may be gone, and that must not become an error. */
+/** Writes directly to the descriptor: after SIGHUP the terminal may be gone, which must not become an error. */
 function say(text: string): void {
   try {
     writeSync(2, `polyphony: ${text}\n`)
   } catch {}
+}
+
+const VARIABLE = 'POLYPHONY_TREE_SIGNAL'
+
+/**
+ * Prints the live tree of a program in production when it gets the right signal: kill -USR2 <pid>. It is printed between two batches
+ * of fibers, so also while they are busy; it asks no fiber and holds nothing.
+ */
+export class TreeDump implements Listener {
+  private readonly signal: string | undefined
+
+  /** The environment variable goes before the option of `main`. */
+  constructor(treeOn: string | undefined) {
+    const asked = process.env[VARIABLE]
+    if (asked) this.signal = checkSignalName(asked, VARIABLE)
+    else if (treeOn !== undefined) this.signal = checkSignalName(treeOn, 'the treeOn of main()')
+  }
+
+  open(): void {
+    if (this.signal !== undefined) listen(this.signal, this, 'observers')
+  }
+
+  close(): void {
+    if (this.signal !== undefined) unlisten(this.signal, this, 'observers')
+  }
+
+  heard(signal: string): void {
+    const { fibers, runQueue, timers } = runtimeStats()
+    process.stderr.write(
+      `polyphony: ${signal}: process ${process.pid} has ${fibers} fibers, ${runQueue} of them runnable, and ${timers} timers\n`,
+    )
+    printTree()
+  }
 }

@@ -1,20 +1,20 @@
-// Who listens to which signal of the process. One listener of Node's for each signal, there exactly while somebody is
-// interested (S48); what is heard goes to
+// Which listener gets which signal of the process. Each signal has one listener in Node, added while it is needed (S48),
+// which passes the signal on to
 //
-//   takers       traps and fibers in awaitSignal; while there is one, main hears nothing of this signal (S47)
-//   else main    which stops
-//   onlookers    the tree dump: beside the others, whoever they are
+//   takers       traps and fibers in awaitSignal; while there is one, main does not get this signal (S47)
+//   else main    which stops (shutdown.ts)
+//   observers    the tree dump, in any case (shutdown.ts)
 
 import { constants } from 'node:os'
 import { isMainThread } from 'node:worker_threads'
 import { BadArgument, BadState, type Fiber, show } from '../core/index.js'
 import { nodeRuntime } from './run.js'
 
-/** npm passes on a signal that its child has had from the terminal already: this soon after the first, it is the same one. */
+/** npm sends its child a signal that the child already got from the terminal: within this time it counts as the same one. */
 export const ECHO_MS = 300
 
 /**
- * The name of a signal as it is given back, whatever way it was asked for: `SignalName<'int'>` is `'SIGINT'`.
+ * The full name of a signal: `SignalName<'int'>` is `'SIGINT'`.
  */
 export type SignalName<S extends string = string> = S extends string
   ? Uppercase<S> extends `SIG${string}`
@@ -22,36 +22,35 @@ export type SignalName<S extends string = string> = S extends string
     : `SIG${Uppercase<S>}`
   : never
 
-/** Somebody who wants to hear of a signal. */
 export interface Listener {
   heard(signal: string): void
 }
 
-type Rank = 'takers' | 'main' | 'onlookers'
+type Rank = 'takers' | 'main' | 'observers'
 
 class Line {
   readonly takers = new Set<Listener>()
   readonly main = new Set<Listener>()
-  readonly onlookers = new Set<Listener>()
+  readonly observers = new Set<Listener>()
   private takenAt = -Infinity
 
   constructor(readonly signal: string) {}
 
   get isIdle(): boolean {
-    return this.takers.size + this.main.size + this.onlookers.size === 0
+    return this.takers.size + this.main.size + this.observers.size === 0
   }
 
-  /** Whether a taker has just had this signal: then main must not take its echo for another one. */
+  /** Whether a taker has just got this signal: then main must not treat its echo as another one. */
   isEcho(): boolean {
     return nodeRuntime().now() - this.takenAt <= ECHO_MS
   }
 
   readonly ring = (): void => {
-    const { signal, takers, main, onlookers } = this
+    const { signal, takers, main, observers } = this
     const isTaken = takers.size > 0
     const hearers = isTaken ? takers : this.isEcho() ? [] : main
     if (isTaken) this.takenAt = nodeRuntime().now()
-    for (const listener of [...onlookers, ...hearers]) listener.heard(signal)
+    for (const listener of [...observers, ...hearers]) listener.heard(signal)
   }
 }
 
@@ -79,12 +78,12 @@ export function isTaken(signal: string): boolean {
   return lineOf(signal).takers.size > 0
 }
 
-/** Whether the echo of a signal that somebody has taken may still come. */
+/** Whether an echo of a signal that a taker got may still come. */
 export function isEchoing(signal: string): boolean {
   return lineOf(signal).isEcho()
 }
 
-/** @internal S64: someone waits for a signal, so the process must not end. To Node itself a listener is no reason to go on. */
+/** @internal S64: a wait for a signal keeps the process alive. In Node, a listener alone does not. */
 export function holdFor({ runtime }: Pick<Fiber, 'runtime'>, held: boolean): void {
   runtime.external += held ? 1 : -1
   if (held) runtime.hold()
@@ -92,7 +91,7 @@ export function holdFor({ runtime }: Pick<Fiber, 'runtime'>, held: boolean): voi
 }
 
 const FATAL = 'it means that the process is broken, and Node cannot run any code safely after it'
-/** Signals that nobody here can be told of, and why. */
+/** Signals that cannot be listened to, and why. */
 const UNHEARD: Record<string, string> = {
   SIGKILL: 'the system never lets a process hear of it. SIGTERM asks a program to end',
   SIGSTOP: 'the system never lets a process hear of it. SIGTSTP is what Ctrl-Z sends',
@@ -121,7 +120,7 @@ export function checkSignalName(name: unknown, where: string): string {
   return signal
 }
 
-/** Node tells the main thread only. */
+/** Node delivers signals to the main thread only. */
 export function checkThread(where: string): void {
   if (isMainThread) return
   throw new BadState(

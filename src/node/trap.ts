@@ -1,11 +1,12 @@
-// Handlers for signals. Each signal runs its handlers on fresh fibers outside the tree, at the head of the run queue (S46):
-// they may wait, send messages, stop others. A trap lives as long as the fiber that set it.
+// trap: handlers for signals. Each signal runs its handlers on new fibers outside the tree, at the head of the run queue
+// (S46): they may wait, send messages, stop other fibers. A trap ends with the fiber that set it.
 
 import {
-  baton,
-  checkBody,
+  check,
+  current,
   Fiber,
   type Op,
+  onEnd,
   type Returned,
   type Routine,
   type Runtime,
@@ -25,20 +26,22 @@ import {
 
 class Trap implements Listener {
   readonly runtime: Runtime
-  /** Handlers that have begun and are not over. */
+  /** Handlers that are running. */
   private readonly handlers = new Set<Fiber>()
+  /** Removes the listener to the owner's end. */
+  private forgetOwner = (): void => {}
 
   constructor(
     readonly signal: string,
     private readonly handler: (signal: any) => unknown,
-    /** Null: it was set outside any fiber. */
+    /** Null if it was set outside any fiber. */
     readonly owner: Fiber | null,
   ) {
     this.runtime = owner?.runtime ?? nodeRuntime()
     traps.add(this)
     listen(signal, this, 'takers')
     holdFor(this, true)
-    if (owner !== null) atEnd(owner, this.ownerEnded)
+    if (owner !== null) this.forgetOwner = onEnd(owner, this.ownerEnded)
   }
 
   heard(): void {
@@ -46,26 +49,26 @@ class Trap implements Listener {
     const calls = callsOf(this.runtime)
     calls.push(this)
     fresh.add(fiber)
-    atEnd(fiber, () => fresh.delete(fiber) && calls.pop()) // killed before it began
+    onEnd(fiber, () => fresh.delete(fiber) && calls.pop()) // killed before it began
   }
 
   /** Runs in the fiber of one call. */
   *handle(fiber: Fiber): Routine<void> {
     fiber.name = `trap ${this.signal}`
     this.handlers.add(fiber)
-    atEnd(fiber, () => this.handlers.delete(fiber))
+    onEnd(fiber, () => this.handlers.delete(fiber))
     runs.set(fiber, this)
     yield* runBody(this.handler, this.signal)
   }
 
   readonly remove = (): void => {
     if (!traps.delete(this)) return
-    unlisten(this.signal, this, 'takers')
     holdFor(this, false)
-    this.owner?.cold?.atEnd?.delete(this.ownerEnded)
+    this.forgetOwner()
+    unlisten(this.signal, this, 'takers') // last: a listener of the process may throw
   }
 
-  /** Whoever the handlers work for is gone. */
+  /** The owner has ended: removes the trap and stops its handlers. */
   readonly ownerEnded = (): void => {
     this.remove()
     const reason = `${this.owner === null ? 'main' : this.owner.path} ended`
@@ -73,14 +76,14 @@ class Trap implements Listener {
   }
 }
 
-/** Those that are set. */
+/** All traps that are set. */
 const traps = new Set<Trap>()
-/** Which trap a fiber is the handler of. */
+/** The trap of each handler fiber. */
 const runs = new WeakMap<Fiber, Trap>()
 
-/** Fibers of handlers that have not begun, as many as there are calls. */
+/** Handler fibers that have not begun, as many as there are pending calls. */
 const fresh = new WeakSet<Fiber>()
-/** What has been heard and not been begun, in order. */
+/** Calls that have not begun, in order. */
 const callsByRuntime = new WeakMap<Runtime, Trap[]>()
 
 function callsOf(runtime: Runtime): Trap[] {
@@ -90,8 +93,8 @@ function callsOf(runtime: Runtime): Trap[] {
 }
 
 /**
- * The body of every handler's fiber. Each goes to the head of the queue, so of two signals that come together the later
- * one would be handled first. But before they begin the fibers are all alike: the first to begin takes the first call.
+ * The body of every handler fiber. Each goes to the head of the run queue, so of two signals that come together the later
+ * would be handled first. So a fiber takes its call only when it begins: the first to begin takes the first call.
  */
 function takeCall(): Op<void> {
   const fiber = Fiber.current
@@ -99,27 +102,22 @@ function takeCall(): Op<void> {
   return (callsOf(fiber.runtime).shift() as Trap).handle(fiber)
 }
 
-function atEnd(fiber: Fiber, tell: () => unknown): void {
-  const cold = fiber.coldRecord()
-  cold.atEnd ??= new Set()
-  cold.atEnd.add(tell)
-}
-
-/** A trap set by a handler belongs to whom the handler works for: the handler itself is soon over. */
+/** A trap set by a handler belongs to the owner of the handler's trap, since the handler itself ends soon. */
 function findOwner(): Fiber | null {
-  const { fiber } = baton
+  const { fiber } = current
   const trap = fiber === null ? undefined : runs.get(fiber)
   return trap === undefined || trap.owner?.state === 'dead' ? fiber : trap.owner
 }
 
-/** Main is over, and with it the program: traps that belong to no fiber go too. */
+/** Main is over: removes the traps that belong to no fiber. */
 export function dropTraps(): void {
   for (const trap of [...traps]) if (trap.owner === null) trap.ownerEnded()
 }
 
 /**
- * Calls a handler at each signal of this name (with or without SIG, in any case), on a fiber of its own outside the tree.
- * It may wait and send messages; its errors go to main (S46). While it is set, `main` does not act on that signal (S47).
+ * Calls a handler at each signal of this name (with or without SIG, in upper or lower case), on a fiber of its own outside
+ * the tree. The handler may wait and send messages; its errors go to main (S46). While a trap is set, `main` does not act
+ * on that signal (S47).
  *
  * ```ts
  * import { exit, main, sleep, spin, trap } from 'polyphony'
@@ -140,15 +138,15 @@ export function dropTraps(): void {
  * SIGHUP: reading the settings again
  * ```
  *
- * Several traps for one signal all run, the first one set first. A trap holds the process (S64) and goes with the fiber
- * that set it; outside any fiber it stays until main is over. The function returned removes it before.
+ * Several traps for one signal all run, in the order in which they were set. A trap keeps the process alive (S64) and ends
+ * with the fiber that set it; set outside any fiber, it stays until main is over. The returned function removes it.
  */
 export function trap<S extends string, R>(
   signal: S,
   handler: (signal: SignalName<S>) => Returned<R>,
 ): () => void {
   const name = checkSignalName(signal, 'trap()')
-  checkBody(handler, 'trap()')
+  check.body(handler, 'trap()')
   checkThread('trap()')
   return new Trap(name, handler, findOwner()).remove
 }

@@ -13,7 +13,7 @@ const { setImmediate } = globalThis
 const resolved = Promise.resolve()
 
 /** One call at a time. Who gives up on a call leaves the place with it: its promise may still answer. */
-class Place {
+class Waiter {
   batch: Batch<any> | null = null
   readonly succeeded: (value: unknown) => void
   readonly failed: (error: unknown) => void
@@ -31,8 +31,8 @@ class Place {
 }
 
 export class Callers implements Transport {
-  private readonly free: Place[] = []
-  private readonly busy = new Set<Place>()
+  private readonly free: Waiter[] = []
+  private readonly busy = new Set<Waiter>()
   private isWaking = false
 
   constructor(
@@ -64,11 +64,11 @@ export class Callers implements Transport {
     while (this.busy.size < this.front.setup.threads) {
       const batch = this.front.take()
       if (batch === undefined) return
-      this.call(batch, this.free.pop() ?? new Place(this))
+      this.call(batch, this.free.pop() ?? new Waiter(this))
     }
   }
 
-  private call(batch: Batch<any>, place: Place): void {
+  private call(batch: Batch<any>, place: Waiter): void {
     const { front, handler } = this
     this.busy.add(place)
     front.runtime.external++
@@ -86,13 +86,13 @@ export class Callers implements Transport {
   }
 
   /** The promise of a call has ended: gives its batch, if anybody still waits for it. */
-  returned(place: Place): Batch<any> | null {
+  returned(place: Waiter): Batch<any> | null {
     if (place.batch === null) return null
     this.free.push(place)
     return this.leave(place)
   }
 
-  private leave(place: Place): Batch<any> {
+  private leave(place: Waiter): Batch<any> {
     const batch = place.batch as Batch<any>
     place.batch = null
     this.busy.delete(place)
@@ -102,7 +102,7 @@ export class Callers implements Transport {
 
   /** Its signal is aborted; more cannot be done. Its place is given to another. */
   stop(batch: Batch<any>): void {
-    const place = batch.carrier as Place | null
+    const place = batch.carrier as Waiter | null
     if (place?.batch !== batch) return // killed meanwhile, by a listener of its signal; or not yet called
     this.leave(place)
     batch.end()

@@ -9,22 +9,22 @@
 // ends with it, and another is hired.
 
 import {
-  BaseOp,
-  debugging,
+  DIED,
+  type EndListener,
   Fiber,
   FiberStopped,
+  hasTraces,
+  IdleOp,
   isStop,
-  leaveBody,
-  type Observer,
+  listen,
   type Op,
-  observe,
-  opEntered,
   type Routine,
   runReturned,
   settle,
+  tagError,
   Waiters,
 } from '../core/index.js'
-import { Arrival } from '../sync/index.js'
+import { PromiseOp } from '../sync/index.js'
 import type { Batch } from './batch.js'
 import type { Front } from './front.js'
 import type { Host } from './host.js'
@@ -34,10 +34,10 @@ import type { Transport } from './transport.js'
 export type AnyHandler = (argument: any, work: any) => unknown
 
 /** A worker without work waits to be woken. */
-class Rest extends BaseOp<void> {
+class Rest extends IdleOp<void> {
   constructor(private readonly crew: Crew) {
     super()
-    if (debugging) opEntered(this)
+    this.droppable()
   }
   enter(fiber: Fiber): void {
     this.crew.resting.join(fiber, undefined)
@@ -48,11 +48,13 @@ class Rest extends BaseOp<void> {
   describe(): string {
     return 'work'
   }
+  override get kind(): string {
+    return 'executor'
+  }
 }
-;(Rest.prototype as { idle: boolean }).idle = true
 
 /** The switchpoint of a worker between two batches: signals and fairness (S09, S50). */
-class Between extends BaseOp<void> {
+class Between extends IdleOp<void> {
   enter(fiber: Fiber): void {
     settle(fiber, this, undefined)
   }
@@ -60,14 +62,17 @@ class Between extends BaseOp<void> {
   describe(): string {
     return 'the next batch'
   }
+  override get kind(): string {
+    return 'executor'
+  }
 }
-;(Between.prototype as { idle: boolean }).idle = true
 const BETWEEN = new Between()
 
 /** A fiber that runs handlers, and what it is busy with. */
-class Worker implements Observer {
-  before: Observer | null = null
-  after: Observer | null = null
+class Worker implements EndListener {
+  before: EndListener | null = null
+  after: EndListener | null = null
+  readonly moment = DIED
   fiber!: Fiber
   batch: Batch<any> | null = null
 
@@ -77,7 +82,7 @@ class Worker implements Observer {
   ) {}
 
   /** It is dead. */
-  ended(): void {
+  told(): void {
     this.drop(`${this.fiber.path} was stopped while it handled this item`)
     const { outcome } = this.fiber
     if (outcome?.type === 'error') this.crew.front.log.lost(outcome.error) // of a child that was left behind
@@ -126,7 +131,7 @@ export class Crew implements Transport {
     const worker = new Worker(this, fiber)
     this.workers.add(worker)
     worker.fiber = fiber.spin(`${this.front.label}[${this.hired++}]`, work, worker)
-    observe(worker.fiber, worker)
+    listen(worker.fiber, worker)
   }
 
   stop(batch: Batch<any>, reason: unknown): void {
@@ -204,7 +209,7 @@ function* work(worker: Worker): Routine<void> {
       front.isCalling = false
       if (isStop(error)) throw error
       worker.batch = null
-      leaveBody(error, fiber) // it knows now where it came from
+      tagError(error, fiber) // it knows now where it came from
       batch.fail(error)
     }
     if (hasTraces(fiber)) return
@@ -223,11 +228,7 @@ function call(front: Front, handler: AnyHandler, batch: Batch<any>): unknown {
 function* outcomeOf(returned: object, handler: AnyHandler): Routine<unknown> {
   const isOp = typeof (returned as Iterator<unknown>).throw === 'function'
   if (!isOp && typeof (returned as PromiseLike<unknown>).then === 'function') {
-    return yield* new Arrival(returned as PromiseLike<unknown>)
+    return yield* new PromiseOp(returned as PromiseLike<unknown>)
   }
   return yield* runReturned(returned, handler)
-}
-
-function hasTraces(fiber: Fiber): boolean {
-  return fiber.newest !== null || fiber._mailbox !== null || fiber.cold !== null
 }

@@ -1,8 +1,8 @@
 // What fibers and async code can both wait for. Each gets what it is used to: a fiber gets an op, which begins at its
 // `yield*`, once; async code gets a promise, of something that has begun, and which a fiber can wait for as well.
 
-import { BaseOp, baton, debugging, type Op, opEntered } from '../core/index.js'
-import { Arrival } from '../sync/index.js'
+import { BaseOp, type Op, runningFiber } from '../core/index.js'
+import { PromiseOp } from '../sync/index.js'
 import type { Front } from './front.js'
 
 /**
@@ -30,12 +30,16 @@ export abstract class Dual<T> extends BaseOp<T> implements Awaitable<T> {
     super()
   }
 
+  override get kind(): string {
+    return 'executor'
+  }
+
   /** Begins, unless it has begun, and gives the promise of its end. */
   protected abstract begin(): Promise<T>
 
   /** What is handed out: in a fiber the op, in async code the promise. */
   offer(): Awaitable<T> {
-    if (baton.fiber !== null) return this
+    if (runningFiber() !== null) return this
     const promise = this.begin() as Awaitable<T>
     promise[Symbol.iterator] = wait
     return promise
@@ -46,7 +50,7 @@ export abstract class Dual<T> extends BaseOp<T> implements Awaitable<T> {
     settled?: ((value: T) => A | PromiseLike<A>) | null,
     failed?: ((error: any) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    if (debugging) opEntered(this)
+    this.droppable()
     return this.begin().then(settled, failed)
   }
   catch<B = never>(failed?: ((error: any) => B | PromiseLike<B>) | null): Promise<T | B> {
@@ -61,6 +65,6 @@ export abstract class Dual<T> extends BaseOp<T> implements Awaitable<T> {
 }
 
 /** `yield*` of such a promise. */
-function wait<T>(this: Promise<T>): Arrival<T> {
-  return new Arrival(this)
+function wait<T>(this: Promise<T>): PromiseOp<T> {
+  return new PromiseOp(this)
 }

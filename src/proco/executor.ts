@@ -5,16 +5,13 @@ import {
   addCleanup,
   BadArgument,
   BadState,
-  baton,
-  endedInOrder,
   type Fiber,
-  innermostOwner,
   type Routine,
-  removeCleanup,
+  runningFiber,
   show,
 } from '../core/index.js'
 import { nodeRuntime } from '../node/index.js'
-import { checkEither, isAsync } from '../sync/index.js'
+import { checkBodyOrAsync, isAsync } from '../sync/index.js'
 import type { Work } from './batch.js'
 import { Callers } from './callers.js'
 import { type AnyHandler, Crew } from './crew.js'
@@ -85,7 +82,7 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable 
   ): Executor<J, ResultOf<X, M>, M> {
     checkHandler(handler, `${this.label}.start()`)
     if (this.state !== 'idle') throw this.startedTwice()
-    const starter = baton.fiber
+    const starter = runningFiber()
     const runtime = starter?.runtime ?? nodeRuntime()
     const front = new Front(this.setup, runtime, new Log(this.setup.logger, this.label, runtime))
     const host = new Host(front, starter)
@@ -233,16 +230,13 @@ export class Executor<I, R, M extends Mode = 'item'> implements AsyncDisposable 
 
 function checkHandler(handler: unknown, where: string): void {
   if (typeof handler === 'function' || (typeof handler === 'object' && handler !== null))
-    checkEither(handler, where)
+    checkBodyOrAsync(handler, where)
   else throw new BadArgument(`${where} needs a function that handles items, got ${show(handler)}`)
 }
 
 /** When the scope or fiber that it was started in is over, so is it (S84); and it is forgotten there when it ends before. */
 function endWith(starter: Fiber, front: Front, host: Host): void {
-  const owner = innermostOwner(starter)
-  const cleanup = () => endAfter(endedInOrder(owner), front, host)
-  addCleanup(owner, cleanup)
-  front.whenClosed = () => removeCleanup(owner, cleanup)
+  front.whenClosed = addCleanup(starter, (isInOrder) => endAfter(isInOrder, front, host))
 }
 
 function* endAfter(isInOrder: boolean, front: Front, host: Host): Routine<void> {

@@ -300,12 +300,6 @@ export class Front {
     return depth
   }
 
-  /** Items that were accepted and have no outcome. */
-  get open(): number {
-    const { accepted, done, failed, cancelled } = this.counts
-    return accepted - done - failed - cancelled
-  }
-
   get waiting(): number {
     let waiting = 0
     for (const { line } of this.lanes) waiting += line.size

@@ -176,4 +176,7 @@ class Get<R> extends Dual<R> {
   describe(): string {
     return `a future of ${this.front.label}`
   }
+  override get resource(): object {
+    return this.future
+  }
 }

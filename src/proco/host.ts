@@ -1,25 +1,14 @@
 // The fiber that stands for a run of an executor in the tree: it waits for the end, and whatever is below it ends with it.
 // It is a root of its own. As a child of its starter it would be stopped before `use()` could let it finish.
 
-import {
-  BaseOp,
-  debugging,
-  type Fiber,
-  type Observer,
-  type Op,
-  observe,
-  opEntered,
-  type Routine,
-  settle,
-  spinRoot,
-} from '../core/index.js'
+import { BaseOp, type Fiber, type Op, onEnd, type Routine, settle, spinRoot } from '../core/index.js'
 import type { Front } from './front.js'
 
 /** Waits for the end. */
 class Hosting extends BaseOp<void> {
   constructor(private readonly front: Front) {
     super()
-    if (debugging) opEntered(this)
+    this.droppable()
   }
   enter(fiber: Fiber): void {
     if (this.front.isOver) settle(fiber, this, undefined)
@@ -29,14 +18,13 @@ class Hosting extends BaseOp<void> {
     const { depth, runningBatches } = this.front
     return `items (${depth} queued, ${runningBatches} in the hands of handlers)`
   }
+  override get kind(): string {
+    return 'executor'
+  }
 }
 
-export class Host implements Observer {
+export class Host {
   readonly fiber: Fiber
-  // As an observer of its end:
-  readonly watcher: Fiber
-  before: Observer | null = null
-  after: Observer | null = null
   private readonly hosting: Hosting
 
   constructor(
@@ -44,7 +32,7 @@ export class Host implements Observer {
     starter: Fiber | null,
   ) {
     const name = front.label
-    const isCarrying = starter?.cold?.context != null
+    const isCarrying = starter?.rare?.context != null
     this.hosting = new Hosting(front)
     this.fiber = spinRoot(
       front.runtime,
@@ -56,8 +44,7 @@ export class Host implements Observer {
       this.fiber.locals = starter.locals
       this.fiber.grace = starter.grace
     }
-    this.watcher = this.fiber
-    observe(this.fiber, this)
+    onEnd(this.fiber, () => this.ended(), 'died')
   }
 
   private *body(): Routine<void> {
@@ -69,7 +56,7 @@ export class Host implements Observer {
   }
 
   /** It is dead, and everything below it. */
-  ended(): void {
+  private ended(): void {
     this.front.end()
     this.front.closed()
   }

@@ -1,14 +1,6 @@
 // What may end an item from outside: its time-out and its AbortSignal. Only items that were given one have such an object.
 
-import {
-  Cancel,
-  checkMs,
-  checkOptions,
-  checkSignal,
-  onAbort,
-  type Runtime,
-  type TimerNode,
-} from '../core/index.js'
+import { Cancel, check, onAbort, type Runtime, type TimerNode } from '../core/index.js'
 import { TimedOut } from '../sync/index.js'
 import { inWords } from './errors.js'
 import { CANCELLED, FAILED } from './eventual.js'
@@ -23,13 +15,11 @@ export interface SubmitOptions {
   /** Milliseconds from now to the result, waiting for room included; after that `get()` throws `TimedOut`. */
   timeout?: number
 }
-const OPTION_NAMES = ['key', 'signal', 'timeout']
+const OPTIONS = { key: check.any, signal: check.signal, timeout: check.timeLimit }
 
 /** Gives a copy: the item may be handed in later, when the caller has changed the object. */
 export function checkSubmitOptions(options: SubmitOptions, where: string): SubmitOptions {
-  const { key, signal, timeout } = checkOptions(options, OPTION_NAMES, where)
-  checkSignal(signal, where)
-  if (timeout !== undefined) checkMs(timeout, `the timeout of ${where}`)
+  const { key, signal, timeout } = check.options(options, OPTIONS, where)
   return { key, signal, timeout } as SubmitOptions
 }
 
@@ -48,7 +38,7 @@ export class Limits implements TimerNode {
     if (signal !== undefined)
       // first: one that is not what it seems may throw
       this.unlisten = onAbort(signal, () => future.leave(CANCELLED, aborted(future.lane.front.label, signal)))
-    if (timeout !== undefined) {
+    if (timeout !== undefined && timeout < Infinity) {
       this.timeout = timeout
       runtime.addTimer(this, runtime.now() + timeout)
     }

@@ -1,6 +1,6 @@
 // The options of an executor: their names, defaults and checks. One of them at a time by the chain, or all by an object.
 
-import { BadArgument, checkMs, checkName, checkOptions, show } from '../core/index.js'
+import { BadArgument, type Checks, check } from '../core/index.js'
 import type { Logger } from './log.js'
 
 /** How an executor works; `Proco.threads(4).batch(true)` says the same as `{ threads: 4, batch: true }`. */
@@ -42,30 +42,16 @@ const DEFAULTS: Readonly<Setup> = Object.freeze({
 
 const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
-const CHECKS: Record<keyof ProcoOptions, (value: unknown, what: string) => void> = {
-  threads: checkCount,
-  queues: checkCount,
-  queueSize: checkCount,
-  interval: checkMs,
-  batch: checkFlag,
-  batchSize: (value, what) => {
-    if (value !== Infinity) checkCount(value, what)
-  },
-  results: (value, what) => {
-    if (value !== 'shared' && value !== 'each')
-      throw new BadArgument(`${what} must be 'shared' or 'each', got ${show(value)}`)
-  },
+const OPTIONS: Checks<ProcoOptions> = {
+  threads: check.count,
+  queues: check.count,
+  queueSize: check.count,
+  interval: check.ms,
+  batch: check.boolean,
+  batchSize: check.limit,
+  results: check.oneOf('shared', 'each'),
   logger: checkLogger,
-  name: checkName,
-}
-
-function checkCount(value: unknown, what: string): void {
-  if (Number.isInteger(value) && (value as number) > 0) return
-  throw new BadArgument(`${what} must be a whole number above 0, got ${show(value)}`)
-}
-
-function checkFlag(value: unknown, what: string): void {
-  if (typeof value !== 'boolean') throw new BadArgument(`${what} must be true or false, got ${show(value)}`)
+  name: check.name,
 }
 
 function checkLogger(value: unknown, what: string): void {
@@ -76,28 +62,20 @@ function checkLogger(value: unknown, what: string): void {
   )
 }
 
-export const OPTION_NAMES = Object.keys(CHECKS) as (keyof ProcoOptions)[]
+export const OPTION_NAMES = Object.keys(OPTIONS) as (keyof ProcoOptions)[]
 
 /** Checks one of them. */
 export function checkOption(key: keyof ProcoOptions, value: unknown, where: string): unknown {
-  CHECKS[key](value, `the ${key} of ${where}`)
+  check.options({ [key]: value }, OPTIONS, where, [key])
   return value
-}
-
-/** Checks options by name and value; those that are undefined count as not given. */
-function checkAll(options: ProcoOptions, where: string): ProcoOptions {
-  checkOptions(options, OPTION_NAMES, where)
-  const given: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(options)) {
-    if (value === undefined) continue
-    given[key] = checkOption(key as keyof ProcoOptions, value, where)
-  }
-  return given
 }
 
 /** What is given, over what was given before, over the defaults. */
 export function makeSetup(before: ProcoOptions, options: ProcoOptions, where: string): Setup {
-  const setup: Setup = { ...DEFAULTS, ...before, ...checkAll(options, where) }
+  const given = Object.entries(check.options(options, OPTIONS, where)).filter(
+    ([, value]) => value !== undefined,
+  )
+  const setup: Setup = { ...DEFAULTS, ...before, ...Object.fromEntries(given) }
   if (setup.results === 'each' && !setup.batch) {
     throw new BadArgument(
       `results: 'each' of ${where} needs batch: true; without it each item has its own result anyway`,

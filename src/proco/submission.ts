@@ -1,7 +1,7 @@
 // Handing in an item: `submit` waits for the result, `submitAsync` only for room. In a fiber both begin when they are
 // first waited for, and whoever comes later waits for the same item.
 
-import { type BadState, doneIn, type Fiber, freePass, type Switchpoint, settle } from '../core/index.js'
+import { type BadState, type Fiber, type Switchpoint, settle } from '../core/index.js'
 import { Dual } from './dual.js'
 import { CANCELLED, DONE, Eventual, FAILED } from './eventual.js'
 import type { Front } from './front.js'
@@ -25,6 +25,9 @@ abstract class Submission<T> extends Dual<T> {
     protected readonly options: SubmitOptions | undefined,
   ) {
     super(desk.isCalling)
+  }
+  override get resource(): object {
+    return this.desk
   }
 }
 
@@ -79,10 +82,10 @@ export class SubmitAsync<R> extends Submission<Future<R>> implements Submitter {
 
   /** Mostly there is room, and nothing to wait for. */
   override next(): IteratorResult<Switchpoint, Future<R>> {
-    const fiber = this.future === null ? freePass() : null
+    const fiber = this.future === null ? this.tryFastPath() : null
     if (fiber === null) return super.next()
     const future = this.handIn(fiber)
-    return this.acceptance === null ? doneIn(fiber, future) : super.next()
+    return this.acceptance === null ? this.finishNow(fiber, future) : super.next()
   }
   enter(fiber: Fiber): void {
     const future = this.future ?? this.handIn(fiber)
@@ -207,6 +210,9 @@ export class Exit extends Dual<void> {
   }
   describe(): string {
     return `${this.desk.label}.exit()`
+  }
+  override get resource(): object {
+    return this.desk
   }
 }
 const OVER = new Eventual<void>(undefined)

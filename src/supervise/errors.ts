@@ -1,9 +1,9 @@
-// The errors of this room.
+// The errors of this room, each with a stable `code`.
 
 import { PolyphonyError } from '../core/index.js'
 
 /**
- * Children had to be restarted too often in too short a time (S43). `cause` is the last error of a child.
+ * Children were restarted too often within the time allowed (S43). `cause` is the last error of a child.
  *
  * ```ts
  * function* hopeless() {

@@ -1,4 +1,4 @@
-// Supervision: strategies, intensity, restart. Read supervision for how it works, supervise for what it offers.
+// Supervision: strategies, intensity, restart. Read supervise for what it offers, supervisor for how it works.
 
 export { RestartIntensityError } from './errors.js'
 export type {

@@ -1,40 +1,30 @@
-// What `supervise` may be told, and its checks: wrong names and values are refused at the call.
+// The options of `supervise` and their checks: wrong names and values throw at the call. What the options do is in
+// supervisor.ts.
 
-import {
-  BadArgument,
-  checkBody,
-  checkGrace,
-  checkMs,
-  checkName,
-  checkOptions,
-  Fiber,
-  type Op,
-  type Outcome,
-  show,
-} from '../core/index.js'
-import { type BackoffOptions, readBackoff } from '../time/index.js'
+import { BadArgument, type Checks, check, Fiber, type Op, type Outcome, show } from '../core/index.js'
+import { BACKOFF_OPTIONS, type BackoffOptions, readBackoff } from '../time/index.js'
 
 const RULES = ['always', 'onError', 'never'] as const
-/** Which ends of a child are answered by a restart. A child that somebody stopped is never restarted (S44). */
+/** Which ends of a child lead to a restart. A child that was stopped is never restarted (S44). */
 export type RestartRule = (typeof RULES)[number]
 
 const STRATEGIES = ['oneForOne', 'oneForAll', 'restForOne'] as const
-/** Who is restarted with a child: nobody else, all children, or those that were started after it (S42). */
+/** Which children are restarted together with a failed one: no other, all, or those started after it (S42). */
 export type Strategy = (typeof STRATEGIES)[number]
 
 const UNTIL = ['any', 'all', 'never'] as const
-/** When supervision is over: one child has ended for good, all have, or never (S44). */
+/** When supervision ends: when one child has ended for good, when all have, or never (S44). */
 export type SuperviseUntil = (typeof UNTIL)[number]
 
 /** How often children may be restarted: more is a `RestartIntensityError` (S43). */
 export interface RestartIntensity {
-  /** So many restarts are allowed; 3 unless told otherwise. */
+  /** How many restarts are allowed; default 3. */
   restarts?: number
-  /** Within so many milliseconds; 5,000 unless told otherwise. */
+  /** The window, in milliseconds; default 5,000. */
   within?: number
 }
 
-/** What a function may return that is not waited for: anything but promises and iterators. */
+/** What a plain function may return: anything but promises and iterators. */
 type Plain =
   | void
   | string
@@ -52,30 +42,30 @@ export interface ChildSpec {
   name?: string
   /** What it runs. */
   body: (...args: any[]) => Op<unknown> | Plain
-  /** What its body is called with, each time. */
+  /** Arguments of the body, the same at every restart. */
   args?: readonly unknown[]
-  /** Its own rule. */
+  /** Overrides the rule of the supervision. */
   restart?: RestartRule
   /** Milliseconds that its cleanup may wait when it is stopped. */
   grace?: number
 }
 
-/** How to supervise. */
+/** Options of `supervise`. */
 export interface SuperviseOptions extends BackoffOptions {
-  /** Which ends are answered by a restart; default `'never'`. */
+  /** Which ends lead to a restart; default `'never'`. */
   restart?: RestartRule
-  /** Who is restarted with a child; default `'oneForOne'`. */
+  /** Which children are restarted together; default `'oneForOne'`. */
   strategy?: Strategy
   /** How often children may be restarted; default 3 times in 5,000 ms. */
   intensity?: RestartIntensity
-  /** When it is over; default `'all'`. */
+  /** When supervision ends; default `'all'`. */
   until?: SuperviseUntil
   /**
-   * Called at every end, in the supervising fiber. May call `fiber.restart()`, or return `'restart'` or `'ignore'`: that
-   * outweighs the rule. What it throws ends the supervision.
+   * Called at every end of a child, in the supervising fiber. It may call `fiber.restart()`, or return `'restart'` or
+   * `'ignore'`, which overrides the rule. If it throws, supervision ends with that error.
    */
   onDone?: (fiber: Fiber<any, any>, outcome: Outcome<unknown>) => Op<unknown> | Plain
-  /** Called at every failure, before `onDone`, on the same terms. */
+  /** Called at every failure of a child, before `onDone`, on the same terms. */
   onError?: (error: unknown, fiber: Fiber<any, any>) => Op<unknown> | Plain
 }
 
@@ -94,35 +84,41 @@ export interface Policy {
 
 const WHERE = 'supervise()'
 
+const INTENSITY: Checks<RestartIntensity> = {
+  restarts(count, what) {
+    if (count === Infinity || (Number.isInteger(count) && count >= 0)) return
+    throw new BadArgument(`${what} need a whole number of 0 or more, or Infinity, got ${show(count)}`)
+  },
+  within(ms, what) {
+    if (check.timeLimit(ms, what) === 0) throw new BadArgument(`${what} needs a duration above 0, got 0`)
+  },
+}
+
+const OPTIONS: Checks<SuperviseOptions> = {
+  restart: check.oneOf(...RULES),
+  strategy: check.oneOf(...STRATEGIES),
+  intensity: (intensity, what) => check.options(intensity, INTENSITY, what),
+  ...BACKOFF_OPTIONS,
+  until: check.oneOf(...UNTIL),
+  onDone: check.body,
+  onError: check.body,
+}
+
+const CHILD: Checks<ChildSpec> = {
+  name: check.name,
+  body: check.body,
+  args: check.array,
+  restart: check.oneOf(...RULES),
+  grace: check.timeLimit,
+}
+
 export function readPolicy(options: SuperviseOptions): Policy {
-  const names = ['restart', 'strategy', 'intensity', 'backoff', 'jitter', 'until', 'onDone', 'onError']
-  const { onDone, onError, intensity = {} } = checkOptions(options, names, WHERE)
-  if (onDone !== undefined) checkBody(onDone, `the onDone of ${WHERE}`)
-  if (onError !== undefined) checkBody(onError, `the onError of ${WHERE}`)
-  return {
-    restart: oneOf(options.restart ?? 'never', RULES, 'restart'),
-    strategy: oneOf(options.strategy ?? 'oneForOne', STRATEGIES, 'strategy'),
-    until: oneOf(options.until ?? 'all', UNTIL, 'until'),
-    delay: readBackoff(options, WHERE),
-    onDone,
-    onError,
-    ...readIntensity(intensity),
-  }
+  const { restart = 'never', strategy = 'oneForOne', until = 'all' } = check.options(options, OPTIONS, WHERE)
+  const { onDone, onError, intensity: { restarts = 3, within = 5000 } = {} } = options
+  return { restart, strategy, until, onDone, onError, restarts, within, delay: readBackoff(options, WHERE) }
 }
 
-function readIntensity(intensity: RestartIntensity): { restarts: number; within: number } {
-  const where = `the intensity of ${WHERE}`
-  const { restarts = 3, within = 5000 } = checkOptions(intensity, ['restarts', 'within'], where)
-  if (!(Number.isInteger(restarts) || restarts === Infinity) || restarts < 0) {
-    throw new BadArgument(`${where} needs restarts that are a whole number, 0 or more, got ${show(restarts)}`)
-  }
-  if (within !== Infinity && checkMs(within, where) === 0) {
-    throw new BadArgument(`${where} needs a time above 0 in within`)
-  }
-  return { restarts, within }
-}
-
-/** Refuses what cannot be supervised, as far as can be seen from outside. */
+/** Throws for children that are invalid whatever the state of the tree. */
 export function checkChildren(children: readonly (Fiber<any, any> | ChildSpec)[]): void {
   const seen = new Set<unknown>()
   for (const child of children) {
@@ -137,22 +133,5 @@ function checkSpec(spec: ChildSpec): void {
   if (typeof spec !== 'object' || spec === null) {
     throw new BadArgument(`${where} is a fiber or {name, body, args, restart, grace}, got ${show(spec)}`)
   }
-  const { name, body, args, restart, grace } = checkOptions(
-    spec,
-    ['name', 'body', 'args', 'restart', 'grace'],
-    where,
-  )
-  checkName(name, where)
-  checkBody(body, where)
-  checkGrace(grace, where)
-  if (args !== undefined && !Array.isArray(args)) {
-    throw new BadArgument(`the args of ${where} are an array, got ${show(args)}`)
-  }
-  if (restart !== undefined) oneOf(restart, RULES, 'restart')
-}
-
-function oneOf<T extends string>(given: T, allowed: readonly T[], what: string): T {
-  if (allowed.includes(given)) return given
-  const list = allowed.map((each) => `'${each}'`).join(', ')
-  throw new BadArgument(`the ${what} of ${WHERE} is one of ${list}, got ${show(given)}`)
+  check.options(spec, CHILD, where, ['body'])
 }

@@ -1,24 +1,16 @@
-// supervise: the current fiber watches over children, restarts those that fail, and gives up when that does not help.
+// supervise: the current fiber watches its children, restarts those that fail, and gives up when they fail too often.
+// This file is the public function; the loop is in supervisor.ts.
 
-import {
-  BadArgument,
-  BadState,
-  ensure,
-  Fiber,
-  type Op,
-  type Routine,
-  repeatable,
-  show,
-} from '../core/index.js'
+import { BadArgument, BadState, Fiber, type Op, op, type Routine, show } from '../core/index.js'
 import { type ChildSpec, checkChildren, type Policy, readPolicy, type SuperviseOptions } from './options.js'
-import { Supervision } from './supervision.js'
+import { Supervision, Supervisor } from './supervisor.js'
 
 type Child = Fiber<any, any> | ChildSpec
 
 /**
- * Watches over children until all have ended (S42-S44): all children of the current fiber, or those of a list, in which
- * fibers are adopted and specs are spun. An error that is not answered by a restart stops the other children, newest first,
- * and is thrown.
+ * Watches over children until all have ended (S42-S44): all children of the current fiber, or those of a list. Fibers in
+ * the list become children of the current fiber; specs are spun. An error without a restart stops the other children,
+ * newest first, and is thrown.
  *
  * ```ts
  * let attempt = 0
@@ -42,28 +34,25 @@ export function supervise(first?: readonly Child[] | SuperviseOptions, second?: 
   const children = isList ? [...(first as readonly Child[])] : undefined
   if (children !== undefined) checkChildren(children)
   const policy = readPolicy((isList ? second : (first as SuperviseOptions)) ?? {})
-  return repeatable('supervise()', () => supervising(children, policy))
+  return op('supervise()', () => supervising(children, policy))
 }
 
 function* supervising(children: readonly Child[] | undefined, policy: Policy): Routine<void> {
   const host = Fiber.current
   checkFamily(host, children ?? [])
-  const supervision = new Supervision(host, children, policy)
-  yield* ensure(
-    () => supervision.watch(),
-    () => supervision.shutdown(),
-  )
+  yield* new Supervision(new Supervisor(host, children, policy))
 }
 
-/** Refuses what can never be a child of `host`, and a second supervision at the same time. */
+/** Throws for fibers that cannot be children of `host`, and for a second supervision at the same time. */
 function checkFamily(host: Fiber, children: readonly unknown[]): void {
-  if (host.cold?.supervisor != null) {
+  if (host.rare?.supervisor != null) {
     throw new BadState(
       `${host.path} is supervising already. A fiber has one supervision at a time: spin a child that supervises, or give one list`,
     )
   }
+  const listed = new Set(children)
   for (let fiber: Fiber | null = host; fiber !== null; fiber = fiber.parent) {
-    if (!children.includes(fiber)) continue
+    if (!listed.has(fiber)) continue
     const why = fiber === host ? 'itself' : `${fiber.path}, which it belongs to`
     throw new BadState(`${host.path} cannot supervise ${why}`)
   }

@@ -1,50 +1,49 @@
-// Waiting until another fiber says that something has changed.
+// Condition: fibers wait until another fiber signals that something has changed.
 //
-//   wait():  mutex given up -> in line for a signal -> (signalled) in line for the mutex -> has it again, goes on
-//                                    |                          |
-//                     stopped, raised in: out of the line; its signal goes to the next, the mutex is waited for all the same
+//   wait():  unlocks the mutex -> in line for a signal -> (signalled) in line for the mutex -> locked again, goes on
+//                                       |                        |
+//                        stop or raise: the fiber leaves the line, its signal goes to the next waiter,
+//                        and the mutex is still waited for
 //
-// A fiber that waits with a mutex goes from one line to the other without running in between, so it never has to look
-// whether it may go on (S36). Only a deadline can take it out before it has the mutex back.
+// With a mutex, the fiber moves from one line to the other without running in between, so it need not check again
+// whether it may go on (S36). Only a deadline ends the wait before the mutex is locked again.
 
 import {
-  ABORTING,
   BadArgument,
   BaseOp,
-  baton,
-  enteredTwice,
   type Fiber,
   LATER,
   type Op,
-  type Place,
+  runningFiber,
   type Switchpoint,
   settle,
   show,
+  type Waiter,
   Waiters,
 } from '../core/index.js'
 import { type Claim, Mutex } from './mutex.js'
 
-/** How a condition is doing. */
+/** What `condition.stats()` returns. */
 export interface ConditionStats {
   /** Fibers that wait for a signal. */
   readonly waiting: number
-  /** How often it was signalled so far, broadcasts included. */
+  /** Signals so far, including broadcasts. */
   readonly signals: number
   /** How many fibers were woken so far. */
   readonly woken: number
 }
 
-/** One wait, also as the claim of its fiber on the mutex. */
+/** One wait, and also the fiber's claim on the mutex. */
 class Wait<V> extends BaseOp<V> implements Claim {
-  /** How often the fiber held the mutex. */
+  /** How often the fiber had locked the mutex. */
   depth = 0
   /** The value of the signal. */
   answer: unknown = undefined
-  /** Who waits; null while not entered. */
+  /** The waiting fiber; null while not entered. */
   private fiber: Fiber | null = null
-  /** Its place in the line for the mutex; null while it waits for a signal. */
-  private place: Place<Claim> | null = null
-  /** Whether the signal was meant for one fiber only. */
+  /** The fiber's waiter in the line of the mutex; null while it waits for a signal. */
+  private waiter: Waiter<Claim> | null = null
+  /** True for `signal`, false for `broadcast`. */
   private isSingle = false
 
   constructor(
@@ -55,14 +54,14 @@ class Wait<V> extends BaseOp<V> implements Claim {
   }
 
   enter(fiber: Fiber): void {
-    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
+    this.refuseSecond(this.fiber)
     this.depth = this.mutex?.giveUp(fiber, 'wait with') ?? 0
     this.fiber = fiber
     this.isSingle = false
     this.condition.line.join(fiber, this)
   }
 
-  /** Out of the line for a signal: the wait is over once the mutex is there. */
+  /** The signal has come: the wait is over once the mutex is locked again. */
   signaled(value: V, isSingle: boolean): void {
     const fiber = this.fiber as Fiber
     this.answer = value
@@ -70,24 +69,23 @@ class Wait<V> extends BaseOp<V> implements Claim {
     if (this.relock(fiber)) settle(fiber, this, value)
   }
 
-  /** False: it waits for the mutex now. */
+  /** False if the fiber has to wait for the mutex. */
   private relock(fiber: Fiber): boolean {
-    if (this.mutex === undefined || this.mutex.claim(fiber, this)) return true
-    this.place = fiber.value as Place<Claim>
-    return false
+    if (this.mutex !== undefined) this.waiter = this.mutex.claim(fiber, this, null)
+    return this.waiter === null
   }
 
   abort(fiber: Fiber): void | typeof LATER {
-    if (this.place === null) {
+    if (this.waiter === null) {
       this.condition.line.leave(fiber)
       if (this.relock(fiber)) return undefined
-    } else if (this.isSingle) this.condition.wakeOne(this.answer as V) // a wake-up is not lost with the fiber
-    if (fiber.how === ABORTING) return LATER
-    this.over() // iterated by hand (S69): nobody will wait for the mutex
+    } else if (this.isSingle) this.condition.wakeOne(this.answer as V) // the signal goes to another fiber
+    if (this.isInterrupted(fiber)) return LATER
+    this.over() // iterated by hand (S69): the fiber does not wait for the mutex
   }
 
   override next(): IteratorResult<Switchpoint, V> {
-    if (this.fiber === null || this.fiber !== baton.fiber) return super.next()
+    if (this.fiber === null || this.fiber !== runningFiber()) return super.next()
     try {
       return super.next()
     } finally {
@@ -102,24 +100,30 @@ class Wait<V> extends BaseOp<V> implements Claim {
     }
   }
 
-  /** The fiber goes on. If a deadline took it out before it had the mutex back, it goes on without (S19). */
+  /** The fiber goes on, without the mutex if a deadline ended the wait for it (S19). */
   private over(): void {
-    const { fiber, mutex, place } = this
+    const { fiber, mutex, waiter } = this
     this.fiber = null
-    this.place = null
-    if (fiber === null || place === null || mutex?.isOwner(fiber)) return
-    mutex?.withdraw(place)
+    this.waiter = null
+    if (fiber === null || waiter === null || mutex?.isOwner(fiber)) return
+    mutex?.withdraw(waiter)
     mutex?.forfeit(fiber, this.depth)
   }
 
   describe(): string {
     return 'condition.wait()'
   }
+  override get kind(): string {
+    return 'condition'
+  }
+  override get resource(): object {
+    return this.condition
+  }
 }
 
 /**
- * Lets fibers wait until another says that something has changed. With a mutex, `wait()` gives it up and has it back
- * before it goes on.
+ * Lets fibers wait until another fiber signals that something has changed. With a mutex, `wait()` unlocks it while it
+ * waits, and locks it again before it returns.
  *
  * ```ts
  * const mutex = new Mutex()
@@ -150,16 +154,16 @@ export class Condition<V = void> {
   }
 
   /**
-   * Waits for a signal, and returns its value. Gives the mutex up meanwhile, however often it is locked; the fiber has
-   * it back when this returns or throws, also when it is stopped. Only a deadline ends the wait before that (S19): then it
-   * goes on without the mutex, and that is reported.
+   * Waits for a signal, and returns its value. Meanwhile the mutex is unlocked, however often the fiber had locked it; it
+   * is locked again when `wait` returns or throws, also when the fiber is stopped. Only a deadline ends the wait before
+   * that (S19): then the fiber goes on without the mutex, and a report says so.
    */
   wait(): Op<V> {
     return new Wait(this, this.mutex)
   }
 
   /**
-   * Wakes the fiber that has waited longest. False if nobody waits: nothing is kept.
+   * Wakes the fiber that has waited longest. False if no fiber waits; the signal is not kept.
    *
    * ```ts
    * const condition = new Condition<string>()
@@ -176,7 +180,7 @@ export class Condition<V = void> {
     return this.wakeOne(value as V)
   }
 
-  /** Wakes everybody who waits, in order. Tells how many that were. */
+  /** Wakes all waiting fibers, in order. Returns how many there were. */
   broadcast(...[value]: undefined extends V ? [value?: V] : [value: V]): number {
     this.signals++
     const { size } = this.line
@@ -189,7 +193,7 @@ export class Condition<V = void> {
     return this.line.size
   }
 
-  /** How it is doing. */
+  /** Current numbers, and totals so far. */
   stats(): ConditionStats {
     const { waiting, signals, woken } = this
     return { waiting, signals, woken }
@@ -203,9 +207,9 @@ export class Condition<V = void> {
   }
 
   private wake(value: V, isSingle: boolean): void {
-    const place = this.line.first as Place<Wait<V>>
-    this.line.remove(place)
+    const waiter = this.line.first as Waiter<Wait<V>>
+    this.line.remove(waiter)
     this.woken++
-    place.item.signaled(value, isSingle)
+    waiter.item.signaled(value, isSingle)
   }
 }

@@ -1,9 +1,9 @@
-// The errors of this room.
+// The errors of this room, each with a stable `code`.
 
 import { PolyphonyError } from '../core/index.js'
 
 /**
- * An operation took longer than it was given: an acquire, a call.
+ * An operation took longer than its time limit: an acquire, a call.
  *
  * ```ts
  * const deaf = spin('deaf', () => sleep(1000))
@@ -19,7 +19,7 @@ export class TimedOut extends PolyphonyError {
 }
 
 /**
- * The queue was closed: nothing can be pushed any more, and nothing is left to shift.
+ * The queue is closed: it takes no more items, and has none left to shift.
  *
  * ```ts
  * const queue = new Queue<string>()
@@ -36,7 +36,7 @@ export class QueueClosed extends PolyphonyError {
 }
 
 /**
- * The pool was closed: nothing can be acquired any more.
+ * The pool is closed: it has no more resources to acquire.
  *
  * ```ts
  * const pool = new ResourcePool({ limit: 1, create: () => 'a resource' })

@@ -1,22 +1,14 @@
-// Something happens, and fibers wait for it. An event resets itself: a signal wakes those who wait now, and if nobody
-// does, the next who asks takes it. With `latch` it stays signalled until `reset()`.
+// Something happens, and fibers wait for it. An event resets itself: a signal wakes the fibers that wait now, and if there
+// are none, the next `await()` takes it. With `latch` it stays signalled until `reset()`.
+//
+// A woken fiber is out of the line at once, so signals that come before it has run are not its own: the latest is kept.
+// Were they dropped, a loop over `await()` would be left with an old value.
 
-import {
-  BadArgument,
-  BaseOp,
-  checkOptions,
-  debugging,
-  type Fiber,
-  type Op,
-  settle,
-  shared,
-  show,
-  Waiters,
-} from '../core/index.js'
+import { BaseOp, check, type Fiber, type Op, settle, Waiters } from '../core/index.js'
 
 /** How an event is made. */
 export interface EventOptions {
-  /** Once signalled it stays so, for everybody, until `reset()`; default false. */
+  /** Once signalled it stays so, for every fiber, until `reset()`; default false. */
   latch?: boolean
 }
 
@@ -49,11 +41,17 @@ class Await<T> extends BaseOp<T> {
     super.late(value, fiber)
     this.event.putBack(value as T)
   }
+  override get kind(): string {
+    return 'event'
+  }
+  override get resource(): object {
+    return this.event
+  }
 }
 
 /**
- * Wakes fibers that wait for something to happen, and gives them a value. A signal that nobody waits for is kept, once,
- * for the next who does.
+ * Wakes fibers that wait for something to happen, and gives them a value. A signal that finds no waiting fiber is kept for
+ * the next `await()`. One is kept at most, the latest.
  *
  * ```ts
  * const ready = new Event<string>()
@@ -73,21 +71,19 @@ export class Event<T = void> {
   private signals = 0
 
   constructor(options: EventOptions = {}) {
-    const { latch = false } = checkOptions(options, ['latch'], 'new Event()')
-    if (typeof latch !== 'boolean') {
-      throw new BadArgument(`latch of new Event() is true or false, got ${show(latch)}`)
-    }
+    const { latch = false } = check.options(options, { latch: check.boolean }, 'new Event()')
     this.isLatch = latch
-    this.waiter = shared(new Await(this))
+    this.waiter = new Await(this).droppable()
   }
 
   /** Waits for the signal, and returns its value. */
   await(): Op<T> {
-    return debugging ? new Await(this) : this.waiter
+    return this.waiter.handOut()
   }
 
   /**
-   * It has happened: everybody who waits now goes on with the value. If nobody waits, the latest value is kept.
+   * It has happened: every fiber that waits now goes on with the value. If none waits, also because those that did were woken
+   * just before, the value is kept, and replaces an earlier one.
    *
    * ```ts
    * const event = new Event<number>()
@@ -144,7 +140,7 @@ export class Event<T = void> {
     if (!this.isLatch) this.reset()
     return value
   }
-  /** @internal Nobody has heard of it after all; a later signal outweighs it. */
+  /** @internal No fiber has received it after all; a later signal outweighs it. */
   putBack(value: T): void {
     if (this.signaled) return
     this.signaled = true

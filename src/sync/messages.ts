@@ -1,33 +1,36 @@
-// Working with messages: a loop that receives, and calls, which are questions with an answer (S39).
+// receiveLoop, and call: a message that waits for a reply (S39). Mailboxes themselves are in core/mailbox.ts.
 
 import {
   BadArgument,
   BaseOp,
-  checkBody,
-  checkMs,
-  checkOptions,
+  check,
   DeadlockError,
   deliver,
+  ENDED,
+  type EndCode,
+  type EndListener,
   ERROR,
-  enteredTwice,
   Fiber,
   FiberStopped,
   fail,
+  isRestarting,
+  listen,
   markReceived,
   moveOnAfter,
   type Op,
+  op,
   type Returned,
   type Routine,
   receive,
-  repeatable,
   runBody,
   settle,
   show,
+  unlisten,
 } from '../core/index.js'
 import { TimedOut } from './errors.js'
 
 /**
- * Runs a body for every message to this fiber, one after the other; ends when it returns false.
+ * Runs a body for every message to this fiber, one after the other, until the body returns false.
  *
  * ```ts
  * const adder = spin(function* () {
@@ -43,8 +46,8 @@ import { TimedOut } from './errors.js'
  * ```
  */
 export function receiveLoop<M = any, R = unknown>(body: (message: M) => Returned<R>): Op<void> {
-  checkBody(body, 'receiveLoop()')
-  return repeatable('receiveLoop()', () => receiving(body as (message: M) => Op<unknown>))
+  check.body(body, 'receiveLoop()')
+  return op('receiveLoop()', () => receiving(body as (message: M) => Op<unknown>))
 }
 
 function* receiving<M>(body: (message: M) => Op<unknown>): Routine<void> {
@@ -65,7 +68,7 @@ function typeOf(message: unknown): string {
 }
 
 /**
- * A question in a mailbox: what `call` sends. Whoever receives it answers with `reply` or `fail`, now or later.
+ * A question in a mailbox: what `call` sends. The receiver answers with `reply` or `fail`, now or later.
  *
  * ```ts
  * type Message = { type: 'add'; n: number } | Call<{ type: 'sum' }, number>
@@ -92,32 +95,34 @@ export class Call<Q = any, A = any> {
 
   /** @internal */
   constructor(
-    /** What was asked. */
+    /** The question. */
     readonly message: Q,
-    /** Who asked. */
+    /** The fiber that called. */
     readonly caller: Fiber,
     private readonly wait: Answer<A>,
   ) {
     this.type = typeOf(message) as CallType<Q>
   }
 
-  /** Gives the answer. False if nobody waits for it any more: then it is dropped (S39). */
+  /** Gives the answer. False if the caller no longer waits: then the answer is dropped (S39). */
   reply(answer: A): boolean {
     return this.wait.isFor(this) && settle(this.caller, this.wait.leave(), answer)
   }
 
-  /** Gives an error instead, which is thrown where the caller waits. False if it does not wait any more. */
+  /** Throws an error where the caller waits. False if the caller no longer waits. */
   fail(error: unknown): boolean {
     return this.wait.isFor(this) && fail(this.caller, this.wait.leave(), error)
   }
 }
 
-/** The wait of a caller. It watches the fiber that was asked, since one that ends never answers. */
-class Answer<A> extends BaseOp<A> {
+/** The wait of a caller. It listens to the end of the target, which then fails the call. */
+class Answer<A> extends BaseOp<A> implements EndListener {
   private question: Call<unknown, A> | null = null
-  /** The one that will read the question: with a restart under way, the next. */
+  /** The incarnation of the target that will read the question: the next one if a restart is under way. */
   private incarnation = 0
-  private readonly watch = (how: number, value: unknown) => this.targetEnded(how, value)
+  // As a listener to the end of the target:
+  before: EndListener | null = null
+  after: EndListener | null = null
 
   constructor(
     private readonly target: Fiber<any, any>,
@@ -126,32 +131,54 @@ class Answer<A> extends BaseOp<A> {
     super()
   }
 
+  get moment(): typeof ENDED {
+    return ENDED
+  }
+  get watcher(): null {
+    return null
+  }
+  override get kind(): string {
+    return 'call'
+  }
+  override get waitsOn(): Fiber<any, any> {
+    return this.target
+  }
+  /** True while the question is unread: once read, the target may pass it to another fiber to answer. */
+  override get isCertain(): boolean {
+    return this.question !== null && this.target.mailbox.has(this.question)
+  }
+
   enter(fiber: Fiber): void {
     const { target, message } = this
-    if (this.question !== null) throw enteredTwice(this, this.question.caller)
+    if (this.question !== null) this.refuseSecond(this.question.caller)
     if (target === fiber) throw new DeadlockError(`${fiber.path} calls itself, which would never end`)
     const question = new Call<unknown, A>(message, fiber, this)
     this.question = question
-    // A full mailbox lets it in: its sender waits already, so there is one from each caller at most.
+    // A full mailbox takes it too: the caller waits already, and takes an unread question back when it leaves.
     if (!deliver(target, question, false)) {
       this.question = null
       throw new FiberStopped(`${target.path} is over and cannot answer ${show(message)}`)
     }
-    if (this.question === null) return // answered by whoever looked whether the question matches
-    this.incarnation = target.incarnation + (target.cold?.restart == null ? 0 : 1)
-    this.listen()
+    if (this.question === null) return // answered by the predicate of a selective receive
+    this.incarnation = target.incarnation + (isRestarting(target) ? 1 : 0)
+    listen(target, this)
+    this.refuseUnread(fiber)
   }
 
-  private listen(): void {
-    const cold = this.target.coldRecord()
-    if (cold.atEnd === null) cold.atEnd = new Set()
-    cold.atEnd.add(this.watch)
+  /** An unread question to a fiber that waits for this one would never be answered (S32). */
+  private refuseUnread(fiber: Fiber): void {
+    try {
+      this.refuseCircle(fiber)
+    } catch (error) {
+      this.leave()
+      throw error
+    }
   }
 
-  private targetEnded(how: number, value: unknown): void {
+  told(how: EndCode, value: unknown): void {
     const { target, message } = this
-    if (target.incarnation < this.incarnation && target.cold?.restart != null) {
-      this.listen() // this was the one before
+    if (target.incarnation < this.incarnation && isRestarting(target)) {
+      listen(target, this) // the previous incarnation has ended
       return
     }
     const error = new FiberStopped(`${target.path} ended before it answered ${show(message)}`, {
@@ -159,10 +186,10 @@ class Answer<A> extends BaseOp<A> {
     })
     const { caller } = this.question as Call
     fail(caller, this.leave(), error)
-    if (how === ERROR) markReceived(value, caller) // S25: it has been told
+    if (how === ERROR) markReceived(value, caller) // S25: the caller has received the error
   }
 
-  /** Whether this question is the one that is waited for now. */
+  /** Whether this wait is for the answer to `question`. */
   isFor(question: Call<any, A>): boolean {
     return this.question === question
   }
@@ -170,11 +197,12 @@ class Answer<A> extends BaseOp<A> {
   /** The wait is over. */
   leave(): this {
     this.question = null
-    this.target.cold?.atEnd?.delete(this.watch)
+    unlisten(this.target, this)
     return this
   }
 
   abort(): void {
+    this.target.mailbox.delete(this.question)
     this.leave()
   }
 
@@ -183,9 +211,9 @@ class Answer<A> extends BaseOp<A> {
   }
 }
 
-/** What a fiber that takes messages `M` can be asked. */
+/** The questions that a fiber with messages `M` can be asked. */
 type Question<M> = unknown extends M ? any : M extends Call<infer Q, any> ? Q : never
-/** What it answers. */
+/** The answer to `Q` by a fiber with messages `M`. */
 type AnswerTo<M, Q> = unknown extends M
   ? any
   : M extends Call<infer Asked, infer A>
@@ -195,8 +223,8 @@ type AnswerTo<M, Q> = unknown extends M
     : never
 
 /**
- * Asks a fiber and waits for the answer: it receives a `Call` with the message. Throws `FiberStopped` if it ends without
- * answering, and `TimedOut` if that takes longer than `timeout` milliseconds. A late answer is dropped (S39).
+ * Sends a fiber a `Call` with the message, and waits for the answer. Throws `FiberStopped` if the fiber ends without
+ * answering, and `TimedOut` if there is no answer within `timeout` milliseconds. A late answer is dropped (S39).
  *
  * ```ts
  * type Question = Call<'count', number>
@@ -210,14 +238,17 @@ type AnswerTo<M, Q> = unknown extends M
 export function call<M, const Q extends Question<M>>(
   fiber: Fiber<any, M>,
   message: Q,
-  options: { timeout?: number } = {},
+  options: { timeout?: number } = NO_OPTIONS,
 ): Op<AnswerTo<M, Q>> {
   if (!(fiber instanceof Fiber)) throw new BadArgument(`call() needs a fiber to ask, got ${show(fiber)}`)
-  const { timeout } = checkOptions(options, ['timeout'], 'call()')
-  if (timeout === undefined) return new Answer(fiber, message)
-  checkMs(timeout, 'the timeout of call()')
-  return repeatable('call()', () => bounded(fiber, message, timeout))
+  const { timeout = Infinity } =
+    options === NO_OPTIONS ? options : check.options(options, CALL_OPTIONS, 'call()')
+  if (timeout === Infinity) return new Answer(fiber, message)
+  return op('call()', () => bounded(fiber, message, timeout))
 }
+
+const CALL_OPTIONS = { timeout: check.timeLimit }
+const NO_OPTIONS: { timeout?: number } = {}
 
 const TIMED_OUT = Symbol('timed out')
 

@@ -2,38 +2,34 @@
 //
 //   holder --holds--> mutex <--wait in line-- fibers, each with a claim: how deep it will hold it
 //
-// A lock belongs to an incarnation of a fiber (S41). If that ends without unlocking, nobody can unlock it any more: the
-// next in line gets it, and the program is told.
+// A lock belongs to one incarnation of a fiber (S41). If that ends without unlocking, the first fiber in line gets the
+// lock, and a report says so. Conditions are in condition.ts, permits in semaphore.ts.
 
 import {
   BadState,
   BaseOp,
-  baton,
-  checkName,
-  checkOptions,
-  debugging,
-  doneIn,
+  check,
   type Fiber,
-  freePass,
-  notInFiber,
+  Holding,
+  hasRunOut,
   type Op,
-  type Place,
+  onEnd,
   type Result,
   type Returned,
+  runningFiber,
   type Switchpoint,
   settle,
-  shared,
+  type Waiter,
   Waiters,
 } from '../core/index.js'
-import { Holding } from './holding.js'
 
-/** How a mutex is made. */
+/** Options of `new Mutex()`. */
 export interface MutexOptions {
-  /** What messages call it; default `mutex`. */
+  /** Its name in messages; default `mutex`. */
   name?: string
 }
 
-/** How a mutex is doing. */
+/** What `mutex.stats()` returns. */
 export interface MutexStats {
   /** Whether a fiber holds it. */
   readonly isLocked: boolean
@@ -41,13 +37,13 @@ export interface MutexStats {
   readonly depth: number
   /** Fibers that wait for it. */
   readonly waiting: number
-  /** How often it was locked so far, by those who did not hold it already. */
+  /** How often it was locked so far, nested locks not counted. */
   readonly locked: number
-  /** How many of these had to wait. */
+  /** How many of these locks were waited for. */
   readonly waited: number
 }
 
-/** What a fiber in line will get: the mutex, locked so many times, and this as the answer of its wait. */
+/** What a waiting fiber will get: the mutex, locked `depth` times, and `answer` as the result of its wait. */
 export interface Claim {
   readonly depth: number
   readonly answer: unknown
@@ -59,19 +55,34 @@ class Lock extends BaseOp<void> {
     super()
   }
   override next(): IteratorResult<Switchpoint, void> {
-    const fiber = freePass()
-    return fiber !== null && this.mutex.takeFree(fiber) ? doneIn(fiber, undefined) : super.next()
+    const fiber = this.tryFastPath()
+    if (fiber === null || !this.mutex.isOpenTo(fiber)) return super.next()
+    const result = this.finishNow(fiber, undefined)
+    this.mutex.take(fiber) // last: an overflow of the stack does not leave it locked
+    return result
   }
   enter(fiber: Fiber): void {
-    if (this.mutex.claim(fiber, ONCE)) settle(fiber, this, undefined)
+    if (this.mutex.isOpenTo(fiber)) {
+      settle(fiber, this, undefined)
+      this.mutex.take(fiber)
+    } else if (this.mutex.claim(fiber, ONCE, this) === null) settle(fiber, this, undefined)
   }
   abort(fiber: Fiber): void {
-    this.mutex.withdraw(fiber.value as Place<Claim>)
+    this.mutex.leave(fiber)
   }
   describe(): string {
     return `${this.mutex.name}.lock()`
   }
-  /** It has got the lock, and was iterated by hand (S69). */
+  override get kind(): string {
+    return 'lock'
+  }
+  override get waitsOn(): Fiber | null {
+    return this.mutex.holder
+  }
+  override get resource(): Mutex {
+    return this.mutex
+  }
+  /** An op iterated by hand (S69) got the lock after the fiber had left. */
   override late(value: unknown, fiber: Fiber): void {
     super.late(value, fiber)
     this.mutex.unlock()
@@ -94,32 +105,32 @@ class Lock extends BaseOp<void> {
  * ```
  */
 export class Mutex {
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly name: string
   /** @internal */ readonly taking: Lock
   /** @internal */ readonly where: string
   private owner: Fiber | null = null
-  /** Which life of the owner has locked it. */
+  /** The incarnation of the owner that locked it. */
   private incarnation = 0
   private depth = 0
   private readonly line = new Waiters<Claim>()
-  /** The owner while others wait: then its end must be noticed at once. */
+  /** The owner while other fibers wait: then its end must be noticed at once. */
   private watched: Fiber | null = null
-  /** Fibers forced out of the wait of a condition before they had the lock back: how many unlocks they owe. */
+  private forgetOwner = (): void => {}
+  /** Fibers forced out of a condition's wait before they had the lock back, with the number of unlocks still to ignore. */
   private forfeited: WeakMap<Fiber, number> | null = null
   private locked = 0
   private waited = 0
 
   constructor(options: MutexOptions = {}) {
-    const { name } = checkOptions(options, ['name'], 'new Mutex()')
-    checkName(name, 'new Mutex()')
+    const { name } = check.options(options, { name: check.name }, 'new Mutex()')
     this.name = name ?? 'mutex'
-    this.taking = shared(new Lock(this))
+    this.taking = new Lock(this).droppable()
     this.where = `${this.name}.synchronize()`
   }
 
   /**
-   * Locks it, runs the body, and unlocks it, whatever way the body ends.
+   * Locks the mutex, runs the body, and unlocks the mutex however the body ends.
    *
    * ```ts
    * const mutex = new Mutex()
@@ -128,36 +139,35 @@ export class Mutex {
    * ```
    */
   synchronize<R>(body: () => Returned<R>): Op<Result<R>> {
-    return new Holding<Result<R>>(this, body)
+    return new Holding<Result<R>>(this, body as () => Result<R>)
   }
 
-  /** Waits until nobody else holds it. Unlock it in a `finally`; `synchronize` does that for you. */
+  /** Waits until no other fiber holds the mutex. Unlock it in a `finally`; `synchronize` does that for you. */
   lock(): Op<void> {
-    return debugging ? new Lock(this) : this.taking
+    return this.taking.handOut()
   }
 
-  /** Locks it if that is possible without waiting. */
+  /** Locks the mutex if that is possible without waiting; false if not. */
   tryLock(): boolean {
-    const fiber = baton.fiber
-    if (fiber === null) throw notInFiber(`${this.name}.tryLock()`)
+    const fiber = runningFiber(`${this.name}.tryLock()`)
     if (this.owner !== null && !this.isOwner(fiber) && !this.isOrphaned()) return false
-    return this.claim(fiber, ONCE)
+    return this.claim(fiber, ONCE, null) === null
   }
 
   /**
-   * Undoes one `lock()` of the current fiber. Then the first in line has it.
+   * Undoes one `lock()` of the current fiber. The last unlock passes the mutex to the first fiber in line.
    *
    * ```ts
    * const mutex = new Mutex({ name: 'door' })
    * try {
    *   mutex.unlock()
    * } catch (error) {
-   *   console.log((error as Error).message) // main cannot unlock door: nobody holds it
+   *   console.log((error as Error).message) // main cannot unlock door: it is not locked
    * }
    * ```
    */
   unlock(): void {
-    const fiber = baton.fiber
+    const fiber = runningFiber()
     if (fiber === null || !this.isOwner(fiber)) {
       if (fiber === null || !this.wasForfeited(fiber)) throw this.notHeld('unlock', fiber)
     } else if (--this.depth === 0) this.passOn()
@@ -170,7 +180,8 @@ export class Mutex {
 
   /** Whether the current fiber holds it. */
   get isHeld(): boolean {
-    return baton.fiber !== null && this.isOwner(baton.fiber)
+    const fiber = runningFiber()
+    return fiber !== null && this.isOwner(fiber)
   }
 
   /** The fiber that holds it, or null. */
@@ -183,52 +194,63 @@ export class Mutex {
     return this.line.size
   }
 
-  /** How it is doing. */
+  /** Current numbers, and totals so far. */
   stats(): MutexStats {
     const { isLocked, depth, waiting, locked, waited } = this
     return { isLocked, depth: isLocked ? depth : 0, waiting, locked, waited }
   }
 
-  // ---- what the ops of this room use
+  // ---- for the ops of this room
 
   /** @internal */
   giveBack(): void {
     this.unlock()
   }
 
-  /** @internal Gives the mutex to a fiber if nobody has it. */
-  takeFree(fiber: Fiber): boolean {
-    if (this.owner !== null) return false
-    this.give(fiber, 1)
-    return true
+  /** @internal Whether a fiber need not wait: the mutex is free, or its own. */
+  isOpenTo(fiber: Fiber): boolean {
+    return this.owner === null || this.isOwner(fiber)
   }
 
-  /** @internal Gives the mutex to a fiber. False: it stands in line now. */
-  claim(fiber: Fiber, claim: Claim): boolean {
+  /** @internal Locks a mutex that is open to the fiber. */
+  take(fiber: Fiber): void {
+    if (this.owner === null) this.give(fiber, 1)
+    else this.depth++
+  }
+
+  /** @internal Gives the mutex to a fiber, or puts the fiber in line and returns its waiter. `op` is the wait that begins. */
+  claim(fiber: Fiber, claim: Claim, op: BaseOp<unknown> | null): Waiter<Claim> | null {
     const { owner } = this
     if (owner !== null) {
       if (this.isOwner(fiber)) {
         this.depth += claim.depth
-        return true
+        return null
       }
       if (this.isGone(owner)) this.takeFrom(owner)
       if (this.owner !== null) {
-        this.line.join(fiber, claim)
+        op?.refuseCircle(fiber)
+        const waiter = this.line.join(fiber, claim)
         this.watch()
-        return false
+        return waiter
       }
     }
     this.give(fiber, claim.depth)
-    return true
+    return null
   }
 
-  /** @internal Somebody in line goes away. */
-  withdraw(place: Place<Claim>): void {
-    this.line.remove(place)
+  /** @internal A fiber leaves the line. */
+  leave(fiber: Fiber): void {
+    this.line.leave(fiber)
     if (this.line.size === 0) this.unwatch()
   }
 
-  /** @internal Gives it up, however often it was locked. Tells how often that was. */
+  /** @internal Removes a waiter. */
+  withdraw(waiter: Waiter<Claim>): void {
+    this.line.remove(waiter)
+    if (this.line.size === 0) this.unwatch()
+  }
+
+  /** @internal Unlocks it completely. Returns how often it was locked. */
   giveUp(fiber: Fiber, what: string): number {
     if (!this.isOwner(fiber)) throw this.notHeld(what, fiber)
     const { depth } = this
@@ -236,7 +258,7 @@ export class Mutex {
     return depth
   }
 
-  /** @internal A fiber goes on without what it believes it holds: its unlocks mean nothing. */
+  /** @internal The fiber goes on without the lock; its next `depth` unlocks are ignored. */
   forfeit(fiber: Fiber, depth: number): void {
     this.forfeited ??= new WeakMap()
     this.forfeited.set(fiber, depth + (this.forfeited.get(fiber) ?? 0))
@@ -254,16 +276,16 @@ export class Mutex {
     return owed > 0
   }
 
-  // ---- who holds it
+  // ---- the owner
 
   /** @internal */
   isOwner(fiber: Fiber): boolean {
     return this.owner === fiber && this.incarnation === fiber.incarnation
   }
 
-  /** Whether the life in which this owner locked it is over. */
+  /** Whether the incarnation that locked it is over. */
   private isGone(owner: Fiber): boolean {
-    return !owner.willRun || this.incarnation !== owner.incarnation
+    return hasRunOut(owner) || this.incarnation !== owner.incarnation
   }
 
   private give(fiber: Fiber, depth: number): void {
@@ -273,7 +295,7 @@ export class Mutex {
     this.locked++
   }
 
-  /** The first in line has it now, or nobody (S36). */
+  /** Gives the mutex to the first in line, if there is one (S36). */
   private passOn(): void {
     if (this.watched !== null) this.unwatch()
     const next = this.line.first
@@ -291,17 +313,15 @@ export class Mutex {
   private watch(): void {
     if (this.watched !== null) return
     this.watched = this.owner as Fiber
-    const cold = this.watched.coldRecord()
-    cold.locks ??= new Set()
-    cold.locks.add(this.orphaned)
+    this.forgetOwner = onEnd(this.watched, this.orphaned, 'ranOut')
   }
 
   private unwatch(): void {
-    this.watched?.cold?.locks?.delete(this.orphaned)
+    this.forgetOwner()
     this.watched = null
   }
 
-  /** The owner has ended while others wait. */
+  /** The owner has ended while other fibers wait. */
   private readonly orphaned = (): void => this.takeFrom(this.owner as Fiber)
 
   private isOrphaned(): boolean {
@@ -319,11 +339,10 @@ export class Mutex {
   }
 
   private notHeld(what: string, fiber: Fiber | null): BadState {
-    const who = fiber === null ? 'code outside any fiber' : fiber.path
+    const caller = fiber === null ? 'code outside any fiber' : fiber.path
     const { holder } = this
-    return new BadState(
-      `${who} cannot ${what} ${this.name}: ${holder === null ? 'nobody' : holder.path} holds it` +
-        (holder === null ? '' : '. Only the fiber that locked it can.'),
-    )
+    const why =
+      holder === null ? 'it is not locked' : `${holder.path} holds it. Only the fiber that locked it can.`
+    return new BadState(`${caller} cannot ${what} ${this.name}: ${why}`)
   }
 }

@@ -1,71 +1,69 @@
-// ResourcePool: a few resources shared by many fibers, each in the hands of one fiber at a time. The public face; the
-// work is done by stock (who gets what), lease (holding it) and upkeep (creating, checking, destroying).
+// ResourcePool: a few resources shared by many fibers, each used by one fiber at a time. This file is the public face:
+// options, checks and messages. Slots and the line of waiters are in pool-state.ts, `acquire` in pool-acquire.ts,
+// creating, checking and destroying in pool-lifecycle.ts.
 
 import {
   BadArgument,
   BadState,
-  baton,
-  checkMs,
-  checkName,
-  checkOptions,
-  notInFiber,
+  type Checks,
+  check,
   type Op,
+  op,
   type Result,
   type Returned,
   type Routine,
-  repeatable,
+  runningFiber,
   scope,
-  show,
   spin,
   spinRoot,
 } from '../core/index.js'
-import { type Answer, checkEither } from './arrival.js'
 import { PoolClosed } from './errors.js'
-import { isInside, Lease, refusal, slotOf, Turn, Vacancy } from './lease.js'
-import { type PoolStats, Stock } from './stock.js'
-import { Upkeep } from './upkeep.js'
+import { isInside, PoolAcquire, refusal, slotOf, TakeEmptySlot, TakeSlot } from './pool-acquire.js'
+import { PoolLifecycle } from './pool-lifecycle.js'
+import { PoolState, type PoolStats } from './pool-state.js'
+import { type Answer, checkBodyOrAsync } from './promise-op.js'
 
-/** How long a pool keeps its resources, and how many. Times are milliseconds; without one there is no limit. */
+/** How many resources a pool keeps, and for how long. Times are milliseconds; a time left out means no limit. */
 export interface PoolSettings<R> {
-  /** How many resources there may be at a time. */
+  /** The most resources that may exist at a time. */
   limit: number
-  /** Ends one. It runs in a fiber outside the tree, and has five seconds (S18). Its errors are reported. */
+  /** Destroys a resource. It runs in a fiber outside the tree, and has five seconds (S18). Its errors are reported. */
   destroy?: (resource: R) => Answer<unknown>
-  /** Looks at a resource that was used before, each time it is handed out. If it returns false or fails, the resource is
-   * destroyed, and a new one created. */
+  /** Checks a used resource each time before it is handed out again. If it returns false or fails, the resource is
+   * destroyed and a new one created. */
   validate?: (resource: R) => Answer<unknown>
-  /** Destroys what nobody has used for so long. */
+  /** Destroys resources that were idle for this long. */
   idleTimeout?: number
-  /** Destroys what is older, as soon as it is not in use. */
+  /** Destroys resources that are older, as soon as they are not in use. */
   maxAge?: number
-  /** How long `acquire` may wait for a resource, its creation included; then it throws `TimedOut`. */
+  /** How long `acquire` may wait for a resource, including its creation; then it throws `TimedOut`. */
   acquireTimeout?: number
   /** Shown in errors and trees. */
   name?: string
 }
 
-/** What a pool is made with. `C` is what `create` returns: an op, a promise or the resource itself. */
+/** The options of a pool. `C` is what `create` returns: an op, a promise or the resource itself. */
 export interface PoolOptions<R, C = Answer<R>> extends PoolSettings<R> {
-  /** Makes a resource: a body, or a function that returns a promise. The signal is aborted when nobody waits for it any more. */
+  /** Creates a resource: a body, or a function that returns a promise. The signal aborts if the fiber stops waiting for it. */
   create: (signal: AbortSignal) => C
 }
-const OPTION_NAMES = [
-  'limit',
-  'create',
-  'destroy',
-  'validate',
-  'idleTimeout',
-  'maxAge',
-  'acquireTimeout',
-  'name',
-]
+const OPTIONS: Checks<PoolOptions<any>> = {
+  limit: check.count,
+  create: checkBodyOrAsync,
+  destroy: checkBodyOrAsync,
+  validate: checkBodyOrAsync,
+  idleTimeout: check.timeLimit,
+  maxAge: check.timeLimit,
+  acquireTimeout: check.timeLimit,
+  name: check.name,
+}
 
 /**
- * A few resources, such as connections, shared by many fibers. They are created when they are needed, up to `limit`;
- * then fibers wait, and are served in the order in which they came (S36, S52).
+ * A few resources, such as connections, shared by many fibers. They are created on demand, up to `limit`; then fibers
+ * wait, and are served first come, first served (S36, S52).
  *
- * A pool serves the fibers of one runtime. A resource whose `create` was left behind by a stop comes late: it joins
- * the pool if there is room, and is destroyed if not.
+ * A pool serves the fibers of one runtime. If a fiber is stopped while `create` runs, the late resource joins the pool
+ * if there is room, and is destroyed if not.
  *
  * ```ts
  * let opened = 0
@@ -82,8 +80,10 @@ const OPTION_NAMES = [
  * ```
  */
 export class ResourcePool<R> implements AsyncDisposable {
-  private readonly stock: Stock<R>
-  private readonly turn: Turn<R>
+  /** The name in trees and messages. */
+  readonly name: string
+  private readonly state: PoolState<R>
+  private readonly takeSlot: TakeSlot<R>
 
   constructor(options: PoolOptions<R, PromiseLike<R>>)
   constructor(options: PoolOptions<R, Op<R>>)
@@ -93,36 +93,29 @@ export class ResourcePool<R> implements AsyncDisposable {
   constructor(settings: PoolSettings<R>, create: (signal: AbortSignal) => Returned<R>)
   constructor(given: Partial<PoolOptions<R>>, second?: (signal: AbortSignal) => Answer<R>) {
     const where = 'new ResourcePool()'
-    const options = checkOptions(given, OPTION_NAMES, where)
-    const { limit, create = second, destroy, validate, name } = options
-    if (!(Number.isInteger(limit) && (limit as number) > 0)) {
-      throw new BadArgument(`${where} needs a limit that is a whole number above 0, got ${show(limit)}`)
-    }
-    if (second !== undefined && create !== second) {
+    if (second !== undefined && given?.create !== undefined) {
       throw new BadArgument(`${where} was given two functions that create, one of them in its options`)
     }
-    checkEither(create, `the create of ${where}`)
-    if (destroy !== undefined) checkEither(destroy, `the destroy of ${where}`)
-    if (validate !== undefined) checkEither(validate, `the validate of ${where}`)
-    checkName(name, where)
-    const time = (key: 'idleTimeout' | 'maxAge' | 'acquireTimeout') => {
-      const { [key]: ms = Infinity } = options
-      return ms === Infinity ? ms : checkMs(ms, `the ${key} of ${where}`)
-    }
-    this.stock = new Stock<R>(
+    const options = second === undefined ? given : { ...given, create: second }
+    check.options(options, OPTIONS, where, ['limit', 'create'])
+    const { limit, create, destroy, validate, name } = options
+    const { idleTimeout = Infinity, maxAge = Infinity, acquireTimeout = Infinity } = options
+    this.name = name ?? 'pool'
+    this.state = new PoolState<R>(
+      this,
       limit as number,
       name === undefined ? 'a pool' : `the pool ${name}`,
-      time('idleTimeout'),
-      time('maxAge'),
-      time('acquireTimeout'),
-      new Upkeep<R>(create as (signal: AbortSignal) => Answer<R>, destroy, validate),
+      idleTimeout,
+      maxAge,
+      acquireTimeout,
+      new PoolLifecycle<R>(create as (signal: AbortSignal) => Answer<R>, destroy, validate),
     )
-    this.turn = new Turn(this.stock)
+    this.takeSlot = new TakeSlot(this.state)
   }
 
   /**
-   * Runs a body with a resource of its own, and gives it back however that ends. Inside, the same fiber gets the same
-   * resource again; its children do not.
+   * Runs a body with a resource of its own, and releases the resource however the body ends. A nested `acquire` of the
+   * same fiber gets the same resource; its children get others.
    *
    * ```ts
    * const pool = new ResourcePool({ limit: 1, create: () => ['one', 'two'] })
@@ -130,12 +123,12 @@ export class ResourcePool<R> implements AsyncDisposable {
    * ```
    */
   acquire<T>(body: (resource: R) => Returned<T>): Op<Result<T>> {
-    return new Lease<R, Result<T>>(this.stock, body, this.turn)
+    return new PoolAcquire<R, Result<T>>(this.state, body, this.takeSlot)
   }
 
   /**
-   * This resource is not handed out again. It is destroyed when it comes back, at once if it is idle; then the first in
-   * line may create another. False if it is not in this pool.
+   * Takes a resource out of the pool, for example a broken connection. It is destroyed when it is released, or at once if
+   * it is idle; then the first fiber in line may create another. False if it is not in this pool.
    *
    * ```ts
    * let made = 0
@@ -145,13 +138,14 @@ export class ResourcePool<R> implements AsyncDisposable {
    * ```
    */
   discard(resource: R): boolean {
-    const { stock } = this
-    const mine = baton.fiber === null ? undefined : slotOf(baton.fiber, stock)
-    return stock.discard(resource, mine)
+    const { state } = this
+    const fiber = runningFiber()
+    const mine = fiber === null ? undefined : slotOf(fiber, state)
+    return state.discard(resource, mine)
   }
 
   /**
-   * Creates as many resources as there may be, all at the same time.
+   * Creates resources up to the limit, all at the same time.
    *
    * ```ts
    * const pool = new ResourcePool({ limit: 3, create: () => sleep(100) })
@@ -160,24 +154,24 @@ export class ResourcePool<R> implements AsyncDisposable {
    * ```
    */
   fill(): Op<void> {
-    return repeatable(`fill() of ${this.stock.label}`, () => this.filling())
+    return op(`fill() of ${this.state.label}`, () => this.filling())
   }
 
   private *filling(): Routine<void> {
-    const { stock } = this
-    if (baton.fiber === null) throw notInFiber(`fill() of ${stock.label}`)
-    if (stock.isClosed) throw refusal(stock, baton.fiber)
+    const { state } = this
+    const fiber = runningFiber(`fill() of ${state.label}`)
+    if (state.isClosed) throw refusal(state, fiber)
     yield* scope(() => {
-      const vacancy = new Vacancy(stock)
-      for (let n = stock.limit - stock.slots.size; n > 0; n--) {
-        spin('create', () => new Lease(stock, () => {}, vacancy))
+      const takeEmptySlot = new TakeEmptySlot(state)
+      for (let n = state.limit - state.slots.size; n > 0; n--) {
+        spin('create', () => new PoolAcquire(state, () => {}, takeEmptySlot))
       }
     })
   }
 
   /**
-   * Ends the pool: those in line are refused with `PoolClosed`, those who have a resource may finish, and every
-   * resource is destroyed. Once is enough: closing a closed pool throws.
+   * Closes the pool and waits until every resource is destroyed: fibers in line get `PoolClosed`, fibers that hold a
+   * resource may finish. Closing a closed pool throws.
    *
    * ```ts
    * const pool = new ResourcePool({
@@ -190,61 +184,60 @@ export class ResourcePool<R> implements AsyncDisposable {
    * ```
    */
   close(): Op<void> {
-    return repeatable(`close() of ${this.stock.label}`, () => this.closing())
+    return op(`close() of ${this.state.label}`, () => this.closing())
   }
 
   private *closing(): Routine<void> {
-    const { stock } = this
-    const { fiber } = baton
-    if (fiber === null) throw notInFiber(`close() of ${stock.label}`)
-    if (stock.isClosed)
-      throw new PoolClosed(`${fiber.path} wanted to close ${stock.label}, which was closed before`)
-    if (isInside(fiber, stock)) {
+    const { state } = this
+    const fiber = runningFiber(`close() of ${state.label}`)
+    if (state.isClosed)
+      throw new PoolClosed(`${fiber.path} wanted to close ${state.label}, which was closed before`)
+    if (isInside(fiber, state)) {
       throw new BadState(
-        `${fiber.path} cannot close ${stock.label} inside acquire(): it would wait for itself. Close it outside.`,
+        `${fiber.path} cannot close ${state.label} inside acquire(): it would wait for itself. Close it outside.`,
       )
     }
-    stock.close()
-    yield* stock.emptied()
+    state.close()
+    yield* state.emptied()
   }
 
-  /** Closes the pool, if that has not been done, and waits until it is empty. */
+  /** Closes the pool unless it is closed, and waits until it is empty. */
   [Symbol.asyncDispose](): Promise<void> {
-    const { stock } = this
-    if (!stock.isClosed) stock.close()
-    const { runtime } = stock
-    if (stock.isEmpty || runtime === null) return Promise.resolve()
+    const { state } = this
+    if (!state.isClosed) state.close()
+    const { runtime } = state
+    if (state.isEmpty || runtime === null) return Promise.resolve()
     return new Promise((resolve) => {
       spinRoot(runtime, function* closePool() {
-        yield* stock.emptied()
+        yield* state.emptied()
         resolve()
       })
     })
   }
 
-  /** How many resources there may be. */
+  /** The most resources that may exist at a time. */
   get limit(): number {
-    return this.stock.limit
+    return this.state.limit
   }
-  /** How many there are, those that are being created or destroyed included. */
+  /** How many resources there are, including those being created or destroyed. */
   get size(): number {
-    return this.stock.slots.size
+    return this.state.slots.size
   }
-  /** How many are idle, ready to be handed out. */
+  /** How many resources are idle, ready to be handed out. */
   get available(): number {
-    return this.stock.idle.length
+    return this.state.idle.length
   }
-  /** How many fibers wait for one. */
+  /** How many fibers wait for a resource. */
   get waiting(): number {
-    return this.stock.line.size
+    return this.state.line.size
   }
   /** Whether `close()` has been called. */
   get isClosed(): boolean {
-    return this.stock.isClosed
+    return this.state.isClosed
   }
 
-  /** What is there now, and what was counted on the way. */
+  /** Current numbers, and totals since the pool was made. */
   stats(): PoolStats {
-    return this.stock.stats()
+    return this.state.stats()
   }
 }

@@ -1,55 +1,45 @@
-// Items that wait for fibers, or fibers that wait for items; with a capacity also fibers that wait for room.
+// Queue: items between fibers. Two lines: fibers that wait for an item, and, if there is a capacity, fibers that wait
+// for room. Async code waits in the line for items too (queue-iterator.ts).
 //
 //   pushers ->  [ items ]  -> shifters
 //
-//   someone waits to shift  =>  there are no items       an item goes to the first in line at once (S36)
-//   someone waits to push   =>  there is no room         a slot that comes free is filled at once, in order (S52)
+//   a shifter waits  =>  there are no items       a new item goes to the first shifter at once (S36)
+//   a pusher waits   =>  there is no room         a free slot is filled at once, in order (S52)
 
-import {
-  BadArgument,
-  BaseOp,
-  checkName,
-  checkOptions,
-  debugging,
-  type Fiber,
-  type Op,
-  Ring,
-  settle,
-  shared,
-  show,
-  Waiters,
-} from '../core/index.js'
+import { BaseOp, check, type Fiber, IdleOp, type Op, Ring, settle, Waiters } from '../core/index.js'
 import { QueueClosed } from './errors.js'
-import { asyncIterator } from './queueasync.js'
-import { END, type Iterates, type Source } from './source.js'
+import { queueIterator } from './queue-iterator.js'
+import { END, HAS_CLOSED, type Iterates, type Source } from './source.js'
 
-/** How a queue is made. */
+/** Options of `new Queue()`. */
 export interface QueueOptions {
-  /** How many items it holds before `push` waits; default: as many as there come. */
+  /** How many items it holds before `push` waits; default Infinity. */
   capacity?: number
-  /** What messages call it; default `queue`. */
+  /** Its name in messages; default `queue`. */
   name?: string
 }
 
-/** How a queue is doing. */
+const OPTIONS = { capacity: check.limit, name: check.name }
+
+/** What `queue.stats()` returns. */
 export interface QueueStats {
   /** Items in it. */
   readonly size: number
   /** How many it holds before `push` waits. */
   readonly capacity: number
-  /** Those who wait for an item. */
+  /** Fibers and async iterators that wait for an item. */
   readonly shifting: number
   /** Fibers that wait for room. */
   readonly pushing: number
-  /** Items that came in so far. */
+  /** Items added so far. */
   readonly pushed: number
-  /** Items that went out so far, by `shift` and its like. */
+  /** Items taken out so far, by `shift`, `tryShift`, `shiftAll` or iteration. */
   readonly shifted: number
   /** Whether it was closed. */
   readonly closed: boolean
 }
 
-/** Those who wait for an item hold what they get at the end: END, or an error. */
+/** What a waiter for an item gets when the queue is closed: END, or with undefined an error. */
 type AtEnd = typeof END | undefined
 
 class Push<T> extends BaseOp<void> {
@@ -69,9 +59,15 @@ class Push<T> extends BaseOp<void> {
   describe(): string {
     return `${this.queue.name}.push()`
   }
+  override get kind(): string {
+    return 'queue'
+  }
+  override get resource(): object {
+    return this.queue
+  }
 }
 
-class Shift<T> extends BaseOp<any> {
+class Shift<T> extends IdleOp<any> {
   constructor(
     private readonly queue: Queue<T>,
     private readonly atEnd: AtEnd,
@@ -91,27 +87,22 @@ class Shift<T> extends BaseOp<any> {
   describe(): string {
     return this.atEnd === END ? `the next item of ${this.queue.name}` : `${this.queue.name}.shift()`
   }
-  /** It has got an item, and was iterated by hand (S69). */
+  /** An op iterated by hand (S69) got the item after the fiber had left. */
   override late(item: unknown, fiber: Fiber): void {
     super.late(item, fiber)
     if (item !== END) this.queue.unshift(item as T)
   }
-}
-;(Shift.prototype as { idle: boolean }).idle = true
-
-/** Leaving early: there is nothing to let go of, since others may share the queue. */
-class Left extends BaseOp<void> {
-  enter(fiber: Fiber): void {
-    settle(fiber, this, undefined)
+  override get kind(): string {
+    return 'queue'
   }
-  abort(): void {}
-  describe(): string {
-    return 'leaving a queue'
+  override get resource(): object {
+    return this.queue
   }
 }
 
 /**
- * Passes items from fibers to fibers, in order. With a capacity, `push` waits for room. Any number may push and shift.
+ * Passes items from fibers to fibers, in order. With a capacity, `push` waits for room. Any number of fibers may push
+ * and shift.
  *
  * ```ts
  * const queue = new Queue<string>({ capacity: 2 })
@@ -126,7 +117,7 @@ class Left extends BaseOp<void> {
  * ```
  */
 export class Queue<T> implements Iterates<T> {
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly name: string
   /** @internal */ readonly shifters = new Waiters<AtEnd>()
   /** @internal */ readonly pushers = new Waiters<T>()
@@ -139,18 +130,18 @@ export class Queue<T> implements Iterates<T> {
   private readonly nextOp: Shift<T>
 
   constructor(options: QueueOptions = {}) {
-    const { capacity = Infinity, name } = checkOptions(options, ['capacity', 'name'], 'new Queue()')
-    checkName(name, 'new Queue()')
-    this._capacity = checkCapacity(capacity)
-    this.name = name ?? 'queue'
-    this.shiftOp = shared(new Shift(this, undefined))
-    this.nextOp = shared(new Shift(this, END))
+    const { capacity = Infinity, name = 'queue' } = check.options(options, OPTIONS, 'new Queue()')
+    this._capacity = capacity
+    this.name = name
+    this.shiftOp = new Shift(this, undefined).droppable()
+    this.nextOp = new Shift(this, END).droppable()
   }
 
   // ---- in
 
   /**
-   * Puts an item at the end. Waits while the queue is full. Throws `QueueClosed` if it is closed, also into those who wait.
+   * Puts an item at the end. Waits while the queue is full. Throws `QueueClosed` if the queue is closed, before or during
+   * the wait.
    *
    * ```ts
    * const queue = new Queue<number>({ capacity: 1 })
@@ -176,7 +167,7 @@ export class Queue<T> implements Iterates<T> {
   }
 
   /**
-   * Puts an item back, before all others. Never waits: it may exceed the capacity, and go into a closed queue.
+   * Puts an item back, before all others. Never waits: it may exceed the capacity, and works on a closed queue.
    *
    * ```ts
    * const queue = new Queue<string>()
@@ -195,10 +186,10 @@ export class Queue<T> implements Iterates<T> {
 
   /** Takes the first item; waits until there is one. Throws `QueueClosed` once the queue is closed and empty. */
   shift(): Op<T> {
-    return debugging ? new Shift(this, undefined) : this.shiftOp
+    return this.shiftOp.handOut()
   }
 
-  /** The first item if there is one, else undefined; where items may be undefined, `size` tells which. */
+  /** Takes the first item, or returns undefined if the queue is empty. If items may be undefined, look at `size` first. */
   tryShift(): T | undefined {
     if (this.items.size === 0) return undefined
     const item = this.items.shift()
@@ -208,7 +199,7 @@ export class Queue<T> implements Iterates<T> {
   }
 
   /**
-   * All items that are in it. Never waits.
+   * Takes all items. Never waits.
    *
    * ```ts
    * const queue = new Queue<number>()
@@ -225,14 +216,14 @@ export class Queue<T> implements Iterates<T> {
     return all
   }
 
-  /** Takes out the first item that is this one. False if it is not in the queue. */
+  /** Removes the first occurrence of an item. False if it is not in the queue. */
   delete(item: T): boolean {
     const isFound = this.items.delete(item)
     if (isFound) this.fill()
     return isFound
   }
 
-  /** Drops every item that is in it. */
+  /** Removes every item. */
   clear(): void {
     this.items = new Ring()
     this.fill()
@@ -241,7 +232,8 @@ export class Queue<T> implements Iterates<T> {
   // ---- iterating
 
   /**
-   * The items one by one, then END once the queue is closed and empty. Several fibers may share a queue: each item goes to one of them.
+   * The items one by one, then END once the queue is closed and empty. Several fibers may iterate over a queue: each item
+   * goes to one of them.
    *
    * ```ts
    * const queue = new Queue<string>()
@@ -254,19 +246,19 @@ export class Queue<T> implements Iterates<T> {
    */
   iterate(): Source<T> {
     return {
-      next: () => (debugging ? new Shift(this, END) : this.nextOp),
-      close: () => new Left(),
+      next: () => this.nextOp.handOut(),
+      close: () => HAS_CLOSED, // others may share the queue
     }
   }
 
-  /** For `for await` in async code. It stands in the same line as fibers do, and its end is the end of the queue. */
+  /** For `for await` in async code. It waits in the same line as fibers, and ends when the queue is closed and empty. */
   [Symbol.asyncIterator](): AsyncIterableIterator<T> {
-    return asyncIterator(this)
+    return queueIterator(this)
   }
 
   // ---- closing
 
-  /** No more items. Those that are in it can still be shifted; whoever waits to push, or for an item, gets `QueueClosed`. */
+  /** Closes the queue to new items. Items in it can still be shifted; waiting pushers and shifters get `QueueClosed`. */
   close(): void {
     if (this._closed) throw this.isOver('close', 'again')
     this._closed = true
@@ -282,7 +274,7 @@ export class Queue<T> implements Iterates<T> {
     return this._closed
   }
 
-  /** Closes it, if it is not closed yet. */
+  /** Closes the queue unless it is closed. */
   [Symbol.dispose](): void {
     if (!this._closed) this.close()
   }
@@ -294,21 +286,22 @@ export class Queue<T> implements Iterates<T> {
     return this.items.size
   }
 
-  /** How many items it holds before `push` waits. A larger one lets those in who wait; a smaller one takes effect as items go out. */
+  /** How many items the queue holds before `push` waits. A higher capacity admits waiting pushers; a lower one takes effect
+   * as items are shifted. */
   get capacity(): number {
     return this._capacity
   }
   set capacity(capacity: number) {
-    this._capacity = checkCapacity(capacity)
+    this._capacity = check.limit(capacity, 'the capacity of a queue')
     this.fill()
   }
 
-  /** Those who wait for an item. */
+  /** Fibers and async iterators that wait for an item. */
   get waiting(): number {
     return this.shifters.size
   }
 
-  /** How it is doing. */
+  /** Current numbers, and totals so far. */
   stats(): QueueStats {
     const { size, capacity, pushed, shifted, closed } = this
     return {
@@ -335,7 +328,7 @@ export class Queue<T> implements Iterates<T> {
     this.shifters.handOver(item)
   }
 
-  /** Lets those in who wait for room, in order, one for each free slot. */
+  /** Admits waiting pushers, in order, while there is room. */
   private fill(): void {
     for (let first = this.pushers.first; first !== null; first = this.pushers.first) {
       if (this.items.size >= this._capacity) return
@@ -344,12 +337,4 @@ export class Queue<T> implements Iterates<T> {
       this.pushers.handOver(undefined)
     }
   }
-}
-
-function checkCapacity(capacity: unknown): number {
-  if (capacity === Infinity || (Number.isInteger(capacity) && (capacity as number) > 0))
-    return capacity as number
-  throw new BadArgument(
-    `the capacity of a queue is a whole number from 1 up, or Infinity, got ${show(capacity)}`,
-  )
 }

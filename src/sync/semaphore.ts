@@ -1,48 +1,43 @@
-// So many fibers at a time. A permit belongs to nobody in particular: any fiber may release what another has acquired.
+// A number of permits, shared by fibers. A permit has no owner: any fiber may release what another has acquired.
 //
-//   someone waits  =>  inUse >= limit        a permit that comes free goes to the first in line at once (S36)
+//   a fiber waits  =>  inUse >= limit        a released permit goes to the first in line at once (S36)
+//
+// For a lock with an owner see mutex.ts; for permits with something attached, pool.ts.
 
 import {
-  BadArgument,
   BadState,
   BaseOp,
-  baton,
-  checkName,
-  checkOptions,
-  debugging,
-  doneIn,
+  check,
   type Fiber,
-  freePass,
+  Holding,
   type Op,
   type Result,
   type Returned,
+  runningFiber,
   type Switchpoint,
   settle,
-  shared,
-  show,
   Waiters,
 } from '../core/index.js'
-import { Holding } from './holding.js'
 
-/** How a semaphore is made. */
+/** Options of `new Semaphore()`. */
 export interface SemaphoreOptions {
-  /** What messages call it; default `semaphore`. */
+  /** Its name in messages; default `semaphore`. */
   name?: string
 }
 
-/** How a semaphore is doing. */
+/** What `semaphore.stats()` returns. */
 export interface SemaphoreStats {
-  /** How many may be in at a time. */
+  /** How many permits there are. */
   readonly limit: number
-  /** Permits that are out. */
+  /** Permits that are taken. */
   readonly inUse: number
-  /** Permits that can be had without waiting. */
+  /** Permits that are free. */
   readonly available: number
-  /** Fibers that wait for one. */
+  /** Fibers that wait for a permit. */
   readonly waiting: number
-  /** Permits given out so far. */
+  /** Permits acquired so far. */
   readonly acquired: number
-  /** How many of these were waited for. */
+  /** How many of these acquires had to wait. */
   readonly waited: number
 }
 
@@ -51,12 +46,17 @@ class Acquire extends BaseOp<void> {
     super()
   }
   override next(): IteratorResult<Switchpoint, void> {
-    const fiber = freePass()
-    return fiber !== null && this.semaphore.tryAcquire() ? doneIn(fiber, undefined) : super.next()
+    const fiber = this.tryFastPath()
+    if (fiber === null || !this.semaphore.hasPermit) return super.next()
+    const result = this.finishNow(fiber, undefined)
+    this.semaphore.tryAcquire() // last: an overflow of the stack does not lose the permit
+    return result
   }
   enter(fiber: Fiber): void {
-    if (this.semaphore.tryAcquire()) settle(fiber, this, undefined)
-    else this.semaphore.join(fiber)
+    if (this.semaphore.hasPermit) {
+      settle(fiber, this, undefined)
+      this.semaphore.tryAcquire()
+    } else this.semaphore.join(fiber)
   }
   abort(fiber: Fiber): void {
     this.semaphore.leave(fiber)
@@ -64,21 +64,21 @@ class Acquire extends BaseOp<void> {
   describe(): string {
     return `${this.semaphore.name}.acquire()`
   }
-  /** It has got a permit, and was iterated by hand (S69). */
+  /** An op iterated by hand (S69) got the permit after the fiber had left. */
   override late(value: unknown, fiber: Fiber): void {
     super.late(value, fiber)
     this.semaphore.release()
   }
-}
-
-/** A number of things that can be had at a time. */
-export function checkLimit(limit: unknown, where: string): number {
-  if (limit === Infinity || (Number.isInteger(limit) && (limit as number) > 0)) return limit as number
-  throw new BadArgument(`${where} needs a whole number from 1 up, or Infinity, got ${show(limit)}`)
+  override get kind(): string {
+    return 'permit'
+  }
+  override get resource(): object {
+    return this.semaphore
+  }
 }
 
 /**
- * Lets so many fibers at a time into a stretch of code. First come, first served (S52).
+ * Lets a limited number of fibers at a time into a stretch of code. First come, first served (S52).
  *
  * ```ts
  * const downloads = new Semaphore(2)
@@ -96,7 +96,7 @@ export function checkLimit(limit: unknown, where: string): number {
  * ```
  */
 export class Semaphore {
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly name: string
   /** @internal */ readonly taking: Acquire
   /** @internal */ readonly where: string
@@ -107,16 +107,15 @@ export class Semaphore {
   private waited = 0
 
   constructor(limit: number, options: SemaphoreOptions = {}) {
-    const { name } = checkOptions(options, ['name'], 'new Semaphore()')
-    checkName(name, 'new Semaphore()')
-    this._limit = checkLimit(limit, 'the limit of a semaphore')
+    const { name } = check.options(options, { name: check.name }, 'new Semaphore()')
+    this._limit = check.limit(limit, 'the limit of a semaphore')
     this.name = name ?? 'semaphore'
-    this.taking = shared(new Acquire(this))
+    this.taking = new Acquire(this).droppable()
     this.where = `${this.name}.acquire()`
   }
 
   /**
-   * Waits for a permit, runs the body, and releases the permit whatever way the body ends.
+   * Waits for a permit, runs the body, and releases the permit however the body ends.
    *
    * ```ts
    * const semaphore = new Semaphore(1)
@@ -125,23 +124,23 @@ export class Semaphore {
    * ```
    */
   acquire<R>(body: () => Returned<R>): Op<Result<R>>
-  /** Waits for a permit. Release it in a `finally`; with a body that is done for you. */
+  /** Waits for a permit. Release it in a `finally`; `acquire(body)` does that for you. */
   acquire(): Op<void>
   acquire(...args: [body?: () => any]): Op<any> {
     if (args.length > 0) return new Holding(this, args[0] as () => any)
-    return debugging ? new Acquire(this) : this.taking
+    return this.taking.handOut()
   }
 
-  /** Takes a permit if there is one. */
+  /** Takes a permit if one is free; false if not. */
   tryAcquire(): boolean {
-    if (this.used >= this._limit) return false
+    if (!this.hasPermit) return false
     this.used++
     this.acquired++
     return true
   }
 
   /**
-   * Gives a permit back. The first in line has it then.
+   * Gives a permit back. It goes to the first fiber in line.
    *
    * ```ts
    * const semaphore = new Semaphore(2, { name: 'seats' })
@@ -154,43 +153,47 @@ export class Semaphore {
    */
   release(): void {
     if (this.used === 0) {
-      const who = baton.fiber === null ? 'code outside any fiber' : baton.fiber.path
-      throw new BadState(`${who} cannot release ${this.name}: no permit is out`)
+      const caller = runningFiber()?.path ?? 'code outside any fiber'
+      throw new BadState(`${caller} cannot release ${this.name}: no permit is out`)
     }
     this.used--
     if (this.line.size > 0) this.admit()
   }
 
-  /** How many may be in at a time. More lets the next in line in; fewer takes effect as permits come back. */
+  /** How many permits there are. A higher limit admits waiting fibers; a lower one takes effect as permits are released. */
   get limit(): number {
     return this._limit
   }
   set limit(limit: number) {
-    this._limit = checkLimit(limit, `the limit of ${this.name}`)
+    this._limit = check.limit(limit, `the limit of ${this.name}`)
     this.admit()
   }
 
-  /** Permits that can be had without waiting. */
+  /** Permits that are free. */
   get available(): number {
     return Math.max(0, this._limit - this.used)
   }
 
-  /** Permits that are out. */
+  /** Permits that are taken. */
   get inUse(): number {
     return this.used
   }
 
-  /** Fibers that wait for one. */
+  /** Fibers that wait for a permit. */
   get waiting(): number {
     return this.line.size
   }
 
-  /** How it is doing. */
+  /** Current numbers, and totals so far. */
   stats(): SemaphoreStats {
     const { limit, inUse, available, waiting, acquired, waited } = this
     return { limit, inUse, available, waiting, acquired, waited }
   }
 
+  /** @internal */
+  get hasPermit(): boolean {
+    return this.used < this._limit
+  }
   /** @internal */
   giveBack(): void {
     this.release()

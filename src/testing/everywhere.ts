@@ -1,10 +1,10 @@
-// Runs a scenario once to count its switchpoints, then once for each of them with something going wrong exactly there.
-// The cheapest and most productive test there is.
+// stopEverywhere, raiseEverywhere, failEverywhere: run a scenario once to count its switchpoints, then once for each of
+// them with a disturbance exactly there.
 
 import {
   BadArgument,
-  checkBody,
-  checkOptions,
+  type Checks,
+  check,
   type Fiber,
   FiberStopped,
   type Outcome,
@@ -12,15 +12,16 @@ import {
 } from '../core/index.js'
 import { World } from './world.js'
 
-/** How a scenario is to be disturbed everywhere. */
+/** Options of `stopEverywhere`, `raiseEverywhere` and `failEverywhere`. */
 export interface EverywhereOptions {
-  /** Looks at how the scenario ended, after each run. Throw to fail. */
+  /** Called after each run with the outcome of the scenario. Throw to fail. */
   check?: (outcome: Outcome<unknown>) => void
-  /** How many runs at the most; default 10,000. */
+  /** The most runs; default 10,000. */
   maxRuns?: number
 }
+const OPTIONS: Checks<EverywhereOptions> = { check: check.function, maxRuns: check.limit }
 
-/** How much was tried. */
+/** What `stopEverywhere`, `raiseEverywhere` and `failEverywhere` return. */
 export interface EverywhereResult {
   /** Switchpoints of the undisturbed scenario. */
   readonly switchpoints: number
@@ -29,7 +30,7 @@ export interface EverywhereResult {
 }
 
 /**
- * A scenario did not survive a disturbance; the message says which, `cause` is what happened.
+ * A scenario failed after a disturbance; the message says which, `cause` is the failure.
  *
  * ```ts
  * import { sleep } from 'polyphony'
@@ -63,7 +64,7 @@ export class DisturbanceFailed extends PolyphonyError {
 }
 
 /**
- * The error that `failEverywhere` and `raiseEverywhere` put in.
+ * The error that `failEverywhere` and `raiseEverywhere` inject.
  *
  * ```ts
  * import { sleep } from 'polyphony'
@@ -87,8 +88,8 @@ export class InjectedFailure extends PolyphonyError {
 }
 
 /**
- * Stops the fiber at each switchpoint in turn, and, in as many more runs, the whole scenario at that moment.
- * Throws if it then deadlocks, leaves something behind, is abandoned, or fails by anything but the stop.
+ * Stops the fiber at each switchpoint in turn, and, in as many more runs, the whole scenario at that moment. Throws if the
+ * scenario then deadlocks, leaks, is abandoned, or fails for any reason but the stop.
  *
  * ```ts
  * import assert from 'node:assert/strict'
@@ -142,7 +143,7 @@ export function raiseEverywhere(scenario: () => unknown, options: EverywhereOpti
 }
 
 /**
- * Lets the operation at each switchpoint in turn fail, as if the backend had refused it. Throws as `stopEverywhere` does.
+ * Makes the op at each switchpoint in turn fail. Throws as `stopEverywhere` does.
  *
  * ```ts
  * import { sleep, spin } from 'polyphony'
@@ -173,27 +174,26 @@ function everywhere(
   doing: string,
   disturb: Disturb,
 ): EverywhereResult {
-  checkBody(scenario, 'this test')
-  checkOptions(options, ['check', 'maxRuns'], 'this test')
-  const { maxRuns = 10_000, check } = options
-  const quiet = runDisturbed(scenario, -1, () => {})
-  const runs = Math.min(quiet.seen, maxRuns)
+  check.body(scenario, 'this test')
+  const { maxRuns = 10_000, check: examine } = check.options(options, OPTIONS, 'this test')
+  const undisturbed = runDisturbed(scenario, -1, () => {})
+  const runs = Math.min(undisturbed.seen, maxRuns)
   for (let at = 0; at < runs; at++) {
     let place = `${doing} at switchpoint ${at}`
     try {
       const { outcome } = runDisturbed(scenario, at, (fiber, main, what) => {
-        place = `${doing} at switchpoint ${at} of ${quiet.seen}, ${what} in ${fiber.path}`
+        place = `${doing} at switchpoint ${at} of ${undisturbed.seen}, ${what} in ${fiber.path}`
         disturb(fiber, main, what)
       })
-      check?.(outcome)
+      examine?.(outcome)
     } catch (error) {
       throw new DisturbanceFailed(place, error)
     }
   }
-  return { switchpoints: quiet.seen, runs }
+  return { switchpoints: undisturbed.seen, runs }
 }
 
-/** One run, disturbed at one switchpoint. Checks what must hold whatever happens. */
+/** One run, disturbed at one switchpoint. Checks what must hold after every run. */
 function runDisturbed(
   scenario: () => unknown,
   at: number,
@@ -225,7 +225,7 @@ function runDisturbed(
   }
 }
 
-/** An undisturbed scenario must not fail; a disturbed one may fail by the disturbance, or by awaiting what was stopped. */
+/** An undisturbed scenario must not fail; a disturbed one may fail with the injected error, or by awaiting a stopped fiber. */
 function isExpected(error: unknown, at: number): boolean {
   return at >= 0 && (error instanceof FiberStopped || error instanceof InjectedFailure)
 }

@@ -3,20 +3,25 @@
 // A schedule is the list of choices made wherever more than one fiber was runnable; 0 is the order of the queue.
 // Depth first: after each run, the last choice that has an alternative left is changed, and all before it are repeated.
 
-import { BadArgument, checkBody, checkOptions, type Policy, PolyphonyError, show } from '../core/index.js'
+import { BadArgument, type Checks, check, type Policy, PolyphonyError, show } from '../core/index.js'
 import { World } from './world.js'
 
-/** How far `explore` goes. */
+/** Options of `explore`. */
 export interface ExploreOptions {
-  /** Ends the search after so many schedules; default 100,000. */
+  /** The most schedules to run; default 100,000. */
   maxSchedules?: number
-  /** How often a schedule may differ from the order of the queue; default: as often as it likes. */
+  /** How often a schedule may differ from the order of the queue; default Infinity. */
   preemptions?: number
-  /** Repeats one schedule: the trace that a failure printed. */
+  /** Runs only this schedule: the trace from the message of a failure. */
   trace?: string
 }
+const OPTIONS: Checks<ExploreOptions> = {
+  maxSchedules: check.limit,
+  preemptions: check.number(0),
+  trace: readTrace,
+}
 
-/** How much was explored. */
+/** What `explore` returns. */
 export interface Exploration {
   /** How many orders of the fibers were run. */
   readonly schedules: number
@@ -35,7 +40,7 @@ export interface Exploration {
  *   let count = 0
  *   function* increment() {
  *     const before = count
- *     yield* snooze() // somebody else may come between
+ *     yield* snooze() // another fiber may run here
  *     count = before + 1
  *   }
  *   yield* Fiber.await(spin(increment), spin(increment))
@@ -56,7 +61,7 @@ export interface Exploration {
 export class ScheduleFailed extends PolyphonyError {
   override readonly code = 'SCHEDULE_FAILED'
   constructor(
-    /** Give it to `explore` to run this schedule again. */
+    /** Pass it to `explore` to run this schedule again. */
     readonly trace: string,
     schedules: number,
     cause: unknown,
@@ -69,8 +74,8 @@ export class ScheduleFailed extends PolyphonyError {
 }
 
 /**
- * Runs `scenario` as a main fiber under every order of its fibers, with time that jumps. It must make everything it uses
- * anew, and must not wait for the outside. Throws at the first order in which it fails, deadlocks or leaves something behind.
+ * Runs `scenario` as a main fiber in every possible order of its fibers, on a virtual clock. The scenario must create
+ * everything it uses, and must not wait for promises or I/O. Throws at the first order in which it fails, deadlocks or leaks.
  *
  * ```ts
  * import assert from 'node:assert/strict'
@@ -94,9 +99,12 @@ export class ScheduleFailed extends PolyphonyError {
  * ```
  */
 export function explore(scenario: () => unknown, options: ExploreOptions = {}): Exploration {
-  checkBody(scenario, 'explore()')
-  checkOptions(options, ['maxSchedules', 'preemptions', 'trace'], 'explore()')
-  const { maxSchedules = 100_000, preemptions = Infinity, trace } = options
+  check.body(scenario, 'explore()')
+  const {
+    maxSchedules = 100_000,
+    preemptions = Infinity,
+    trace,
+  } = check.options(options, OPTIONS, 'explore()')
   let prefix = trace === undefined ? [] : readTrace(trace)
   for (let schedules = 1; ; schedules++) {
     const choices: number[] = []

@@ -1,5 +1,5 @@
-// polyphony/testing: time that jumps, schedules that can be chosen, things that go wrong on purpose.
-// Part of the product: test your fibers with what these were tested with.
+// polyphony/testing: a virtual clock, chosen schedules, injected failures, leak checks. It is public, and polyphony's own
+// tests use it.
 
 export {
   DisturbanceFailed,
@@ -13,5 +13,5 @@ export {
 export { type Exploration, type ExploreOptions, explore, ScheduleFailed } from './explore.js'
 export { type Leaks, leaks } from './leaks.js'
 export { type Sequence, sequence } from './sequence.js'
-export { virtual } from './virtual.js'
+export { type VirtualOptions, virtual } from './virtual.js'
 export { LeakError } from './world.js'

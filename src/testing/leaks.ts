@@ -1,25 +1,26 @@
-// The leak sentinel: a count of everything that should be gone when a test is over.
+// leaks: counts everything that should be gone when a test is over.
 
 import { runtimes } from '../core/index.js'
 
-/** What is there now. Take one before and one after, and compare. */
+/** What `leaks` returns: take one before and one after a test, and compare. */
 export interface Leaks {
   /** Fibers that are not dead. */
   readonly fibers: number
   /** Timers that are set. */
   readonly timers: number
-  /** Fibers that wait for their turn. */
+  /** Runnable fibers. */
   readonly runQueue: number
   /** Ops that hold the process. */
   readonly pendingOps: number
   /** Listeners on the process, by event. */
   readonly listeners: Record<string, number>
-  /** What keeps the event loop alive, as Node names it; standard streams and what ends by itself aside. */
+  /** What keeps the event loop alive, as Node names it, without standard streams and requests that end by themselves. */
   readonly resources: string[]
 }
 
 /**
- * Counts what is alive in every runtime of this thread, and what Node holds. Take one before and one after, and compare.
+ * Counts what is alive in every runtime of this thread, and what keeps Node alive. Take one before and one after a test,
+ * and compare.
  *
  * ```ts
  * import { run, sleep, spin } from 'polyphony'

@@ -1,4 +1,4 @@
-// Sequence points: an exact order between fibers, without sleeping and without guessing how often to snooze.
+// sequence: an exact order between fibers in tests, instead of sleeps and repeated snoozes.
 
 import { BadArgument, Fiber, type Op, type Routine, show, suspend } from '../core/index.js'
 
@@ -11,7 +11,7 @@ export interface Sequence {
 }
 
 /**
- * Points 0 to n-1 that are passed in this order, whichever fibers they are in.
+ * Makes points 0 to n-1 that fibers pass in this order, whichever fibers they are in.
  *
  * ```ts
  * const log: string[] = []

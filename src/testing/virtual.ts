@@ -1,12 +1,24 @@
-// virtual: runs a body on a virtual clock, in a promise that any test runner understands.
+// virtual: runs a body on a virtual clock (world.ts) and returns a promise, for any test runner; with a seed, in a shuffled order.
 
-import { checkOptions, type Result, type Returned } from '../core/index.js'
-import { seededPolicy, seedFromEnvironment } from './seed.js'
+import { check, type Policy, type Report, type Result, type Returned } from '../core/index.js'
 import { World } from './world.js'
 
+/** Options of `virtual`. */
+export interface VirtualOptions {
+  /** Shuffles the order of runnable fibers, in the same way for the same number; default POLY_SEED. */
+  seed?: number
+  /**
+   * Called with each report, such as the error of a fiber that was not awaited. What it throws, `virtual` rejects with. Default:
+   * prints it to stderr, as `run` does.
+   */
+  onReport?: (report: Report) => void
+}
+const OPTIONS = { seed: check.number(0), onReport: check.function }
+
 /**
- * Runs a body with time that jumps: `sleep(3_600_000)` takes no time at all. Rejects if the body fails, if nothing can
- * ever happen again, or if something is left behind. With a `seed` (or POLY_SEED=...) the order of runnable fibers is shuffled.
+ * Runs a body on a virtual clock: `sleep(3_600_000)` takes no time. Rejects if the body fails, if no fiber can ever run
+ * again, or if a fiber, timer or wait outlives the body. With a `seed` (or POLY_SEED=...) the order of runnable fibers is
+ * shuffled.
  *
  * ```ts
  * import assert from 'node:assert/strict'
@@ -20,19 +32,17 @@ import { World } from './world.js'
  *   }))
  * ```
  */
-export async function virtual<R>(
-  body: () => Returned<R>,
-  options: { seed?: number } = {},
-): Promise<Result<R>> {
-  checkOptions(options, ['seed'], 'virtual()')
-  const seed = options.seed ?? seedFromEnvironment()
+export async function virtual<R>(body: () => Returned<R>, options: VirtualOptions = {}): Promise<Result<R>> {
+  const { seed = seedFromEnvironment(), onReport = print } = check.options(options, OPTIONS, 'virtual()')
   const world = new World(body, {
     where: 'virtual()',
+    onReport,
     policy: seed === undefined ? null : seededPolicy(seed),
   })
   try {
     await live(world)
     const result = world.result() as Result<R>
+    world.checkReports()
     world.checkLeaks()
     return result
   } catch (error) {
@@ -44,7 +54,11 @@ export async function virtual<R>(
   }
 }
 
-/** While fibers wait for promises, the real event loop gets a few turns before time jumps past them. */
+function print({ message, error }: Report): void {
+  console.error(`polyphony: ${message}`, ...(error === undefined ? [] : [error]))
+}
+
+/** While fibers wait for promises, the real event loop gets a few turns before the clock jumps. */
 async function live(world: World): Promise<void> {
   const { backend } = world
   while (world.advance(false) === 'outside') {
@@ -55,11 +69,38 @@ async function live(world: World): Promise<void> {
     if (backend.onTimer !== null) await came
     else {
       await Promise.race([came, turns(3)])
-      if (world.runtime.queue.size === 0 && world.runtime.timers.size > 0) world.jump()
+      if (world.runtime.queue.isEmpty && world.runtime.timers.size > 0) world.jump()
     }
   }
 }
 
 async function turns(n: number): Promise<void> {
   for (let i = 0; i < n; i++) await new Promise<void>((resolve) => setImmediate(resolve))
+}
+
+// ---- seeds: an order of fibers that looks random and can be had again
+
+/** A generator of numbers from 0 (included) to 1, the same for the same seed. */
+function random(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x9e3779b9) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
+    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+    return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Far enough to mix any order that matters, near enough to be quick with a hundred thousand runnable fibers. */
+const REACH = 64
+
+/** A scheduler that picks any of the next runnable fibers. */
+function seededPolicy(seed: number): Policy {
+  const next = random(seed)
+  return (queue) => queue.take(Math.floor(next() * queue.count(REACH)))
+}
+
+function seedFromEnvironment(): number | undefined {
+  const text = globalThis.process?.env?.POLY_SEED
+  return text === undefined || text === '' ? undefined : Number(text)
 }

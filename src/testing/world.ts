@@ -1,5 +1,5 @@
-// A world of its own for one test: a runtime whose clock jumps. When nothing is runnable, time moves to the next timer,
-// so a test never really sleeps, and runs the same way each time.
+// World: a runtime with a virtual clock, for one test. When no fiber is runnable, the clock jumps to the next timer, so a
+// test never really sleeps, and runs the same way each time.
 
 import { AsyncResource } from 'node:async_hooks'
 import {
@@ -19,16 +19,19 @@ import {
 } from '../core/index.js'
 import { formatTrees, viewTrees } from '../view/index.js'
 
-// As they are now: fake timers that a test installs later must not stop this.
+// Copied now: fake timers that a test installs later must not stop this.
 const { clearInterval, setInterval } = globalThis
 const A_LONG_TIME = 2 ** 31 - 1
 
 class VirtualBackend implements Backend {
   time = 0
   readonly reports: Report[] = []
-  /** Called when something from outside made a fiber runnable while nobody drove the world. */
+  onReport: ((report: Report) => void) | null = null
+  /** What `onReport` threw first: it must not be thrown in the fiber that happened to cause the report (S70). */
+  refusal: { error: unknown } | null = null
+  /** Called when an event from outside makes a fiber runnable while `advance` is not running. */
   onWake: (() => void) | null = null
-  /** Called when something from outside has set a timer meanwhile. */
+  /** Called when an event from outside sets a timer meanwhile. */
   onTimer: (() => void) | null = null
   private keepAlive: ReturnType<typeof setInterval> | undefined
 
@@ -42,13 +45,18 @@ class VirtualBackend implements Backend {
   rest(_nextTimer: number, isAwaited: boolean): void {
     if (isAwaited) this.onTimer?.()
   }
-  /** A wait for the outside: the process must not end before its answer has come. */
+  /** Keeps the process alive while a fiber waits for something outside. */
   hold(held: boolean): void {
     clearInterval(this.keepAlive)
     if (held) this.keepAlive = setInterval(() => {}, A_LONG_TIME)
   }
   report(report: Report): void {
     this.reports.push(report)
+    try {
+      this.onReport?.(report)
+    } catch (error) {
+      this.refusal ??= { error }
+    }
   }
   capture(): Context {
     const resource = new AsyncResource('polyphony.fiber')
@@ -59,10 +67,12 @@ class VirtualBackend implements Backend {
 interface WorldOptions {
   policy?: Policy | null
   probe?: Probe | null
-  /** The call that made it, for errors. */
+  /** The calling function, for messages. */
   where?: string
-  /** How many switches before the world counts as endless. */
+  /** After this many switches the run counts as endless. */
   maxSwitches?: number
+  /** Called with each report; default: they are only kept. */
+  onReport?: (report: Report) => void
 }
 
 export class World {
@@ -72,7 +82,9 @@ export class World {
   private readonly maxSwitches: number
 
   constructor(body: () => unknown, options: WorldOptions = {}) {
+    this.backend.onReport = options.onReport ?? null
     this.runtime = new Runtime(() => this.backend)
+    this.runtime.isTimed = true // reading this clock costs nothing
     this.runtime.policy = options.policy ?? null
     this.runtime.probe = options.probe ?? null
     this.maxSwitches = options.maxSwitches ?? 5_000_000
@@ -80,13 +92,14 @@ export class World {
     this.runtime.main = this.root
   }
 
-  /** Runs until the root is dead ('done') or only the outside can go on ('outside'). Jumps over time unless told not to. */
+  /** Runs until the root is dead ('done') or fibers wait only for something outside ('outside'). `jump`: whether the clock may jump. */
   advance(jump = true): 'done' | 'outside' {
     const { runtime, root } = this
     for (;;) {
-      while (runtime.queue.size > 0) {
+      while (!runtime.queue.isEmpty) {
         runtime.batch()
-        if (runtime.stats().switches > this.maxSwitches) this.refuse('this world goes on for ever')
+        if (runtime.stats().switches > this.maxSwitches)
+          this.refuse(`still running after ${this.maxSwitches} switches`)
       }
       if (root.state === 'dead') return 'done'
       if (!jump && runtime.external > 0) return 'outside'
@@ -97,13 +110,11 @@ export class World {
     }
   }
 
-  /** To the next timer. */
+  /** Moves the clock to the next timer and fires it. */
   jump(): void {
     const { backend, runtime } = this
     backend.time = Math.max(backend.time, runtime.nextTimer)
-    runtime.timers.fire(backend.time)
-    runtime.weakTimers.fire(backend.time)
-    if (runtime.queue.size === 0) runtime.turn() // else it would think that it is awake, and tell nobody of the next one
+    runtime.batch()
   }
 
   private refuse(why: string): never {
@@ -115,7 +126,7 @@ export class World {
     return this.root.outcome as Outcome<unknown>
   }
 
-  /** The result of the root, or its error. */
+  /** Returns the result of the root, or throws its error. */
   result(): unknown {
     const { outcome } = this
     if (outcome.type === 'error') throw outcome.error
@@ -124,7 +135,12 @@ export class World {
     throw new FiberStopped(`${this.root.path} was ${outcome.type} without a value`)
   }
 
-  /** Whether anything of a finished world is left; throws what. */
+  /** Throws what `onReport` threw. */
+  checkReports(): void {
+    if (this.backend.refusal !== null) throw this.backend.refusal.error
+  }
+
+  /** Throws if anything of a finished world is left. */
   checkLeaks(): void {
     const { fibers, timers, runQueue, pendingOps } = this.runtime.stats()
     const left = Object.entries({ fibers, timers, runQueue, pendingOps }).filter(([, n]) => n !== 0)
@@ -141,14 +157,14 @@ export class World {
 }
 
 /**
- * Something was left behind: a fiber, a timer or a wait that outlived the test.
+ * A fiber, a timer or a wait outlived the test.
  *
  * ```ts
  * import { Fiber, sleep } from 'polyphony'
  * import { LeakError, virtual } from 'polyphony/testing'
  *
  * const test = virtual(() => {
- *   Fiber.outOfBand(() => sleep(1000)) // belongs to nobody, so nobody stops it
+ *   Fiber.outOfBand(() => sleep(1000)) // has no parent to stop it
  * })
  * await test.catch((error) => console.log(error instanceof LeakError))
  * ```

@@ -1,41 +1,41 @@
-// How long to wait before something is tried again. `retry` and supervision read it the same way.
+// The options `backoff` and `jitter`: how long to wait before another try. `retry` (combine/) and `supervise` share them.
 
-import { BadArgument, checkMs, checkOptions, show } from '../core/index.js'
+import { BadArgument, type Checks, check, show } from '../core/index.js'
 
 /**
  * The waits between tries, in milliseconds: always the same (a number), growing (`delay` before the second try, then
- * `factor` times as long each time, 2 unless told otherwise, never more than `max`), or whatever a function says, given
- * the number of tries that have failed (1, 2, 3 ...).
+ * `factor` times as long each time, default 2, never more than `max`), or computed by a function of the number of failed
+ * tries (1, 2, 3 ...).
  */
 export type Backoff =
   | number
   | { delay: number; factor?: number; max?: number }
   | ((failures: number) => number)
 
-/** How long to wait before something is tried again; at once unless told otherwise. */
+/** How long to wait before another try. */
 export interface BackoffOptions {
-  /** The waits between tries. */
+  /** The waits between tries; default 0. */
   backoff?: Backoff
-  /** How much of each wait is left to chance, from 0 (nothing, as it is unless told otherwise) to 1: never longer, up to so much shorter. */
+  /** The random share of each wait, from 0 (the default) to 1: with 0.2 a wait is up to 20% shorter, never longer. */
   jitter?: number
 }
 
-/** Checks what was given, by name. Gives the function that says how long to wait after so many failures (1, 2, 3 ...). */
+export const BACKOFF_OPTIONS: Checks<BackoffOptions> = { backoff: readSteady, jitter: check.number(0, 1) }
+const GROWTH = { delay: check.ms, factor: checkFactor, max: check.timeLimit }
+
+/** Takes checked options. Returns a function from the number of failures (1, 2, 3 ...) to the wait. */
 export function readBackoff(
   { backoff = 0, jitter = 0 }: BackoffOptions,
   where: string,
 ): (failures: number) => number {
-  if (typeof jitter !== 'number' || !(jitter >= 0 && jitter <= 1))
-    throw new BadArgument(`${where} needs a jitter from 0 to 1, got ${show(jitter)}`)
-  const steady = readSteady(backoff, where)
+  const steady = readSteady(backoff, `the backoff of ${where}`)
   return jitter === 0 ? steady : (failures) => steady(failures) * (1 - jitter * Math.random())
 }
 
-function readSteady(backoff: Backoff, where: string): (failures: number) => number {
-  const what = `the backoff of ${where}`
-  if (typeof backoff === 'function') return (failures) => checkMs(backoff(failures), what)
+function readSteady(backoff: Backoff, what: string): (failures: number) => number {
+  if (typeof backoff === 'function') return (failures) => check.ms(backoff(failures), what)
   if (typeof backoff === 'number') {
-    checkMs(backoff, what)
+    check.ms(backoff, what)
     return () => backoff
   }
   if (typeof backoff !== 'object' || backoff === null) {
@@ -43,14 +43,15 @@ function readSteady(backoff: Backoff, where: string): (failures: number) => numb
       `${what} is a number of milliseconds, {delay, factor, max} or a function, got ${show(backoff)}`,
     )
   }
-  const { delay, factor = 2, max = LONGEST } = checkOptions(backoff, ['delay', 'factor', 'max'], what)
-  checkMs(delay, `the delay in ${what}`)
-  if (max !== Infinity) checkMs(max, `the max in ${what}`)
-  if (typeof factor !== 'number' || !(factor >= 1 && factor < Infinity))
-    throw new BadArgument(`${what} needs a factor of 1 or more, got ${show(factor)}`)
-  // 0 times an overflow is NaN: no delay stays none.
+  const { delay, factor = 2, max = LONGEST } = check.options(backoff, GROWTH, what, ['delay'])
+  // A delay of 0 times an overflow would be NaN.
   return (failures) => (delay === 0 ? 0 : Math.min(delay * factor ** (failures - 1), max, LONGEST))
 }
 
-/** Waits that grow without a `max` end here: a day. */
+function checkFactor(factor: unknown, what: string): void {
+  if (typeof factor !== 'number' || !(factor >= 1 && factor < Infinity))
+    throw new BadArgument(`${what} needs a number of 1 or more, got ${show(factor)}`)
+}
+
+/** The `max` of growing waits if none is given: a day. */
 const LONGEST = 24 * 60 * 60 * 1000

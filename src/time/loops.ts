@@ -1,35 +1,34 @@
-// Loops that wait between rounds, on a grid that does not drift: every, throttledLoop, spinLoop; and after.
-// Each ends when its body returns false.
+// Loops that wait between rounds, on a grid that does not drift: every, throttledLoop, spinLoop; and after. A loop ends
+// when its body returns false. The grid of throttledLoop and spinLoop is a Throttler (throttler.ts).
 
 import {
   BadArgument,
-  checkBody,
-  checkMs,
-  checkName,
-  checkOptions,
+  type Checks,
+  check,
   Fiber,
+  isUnwinding,
   nameOf,
   type Op,
+  op,
   type Result,
   type Returned,
   type Routine,
-  repeatable,
+  Run,
   runBody,
-  show,
   spin,
 } from '../core/index.js'
 import { NEXT_ROUND, Sleep, Tick } from './sleep.js'
-import { type Rate, readBurst, readInterval, Throttler } from './throttler.js'
+import { RATE_OPTIONS, type Rate, readInterval, Throttler } from './throttler.js'
 
-/** How fast a loop goes: give either a rate or an interval. */
+/** How fast a loop runs: either a rate or an interval. */
 export interface Pace extends Rate {
-  /** Ends after so many rounds. */
+  /** The loop ends after this many rounds. */
   count?: number
 }
 
 /**
- * Runs a body once in `ms` milliseconds, the first time after one period; ends when it returns false. It does not drift:
- * ticks missed by a slow body are skipped.
+ * Runs a body once in `ms` milliseconds, the first time after one period, until the body returns false. It does not
+ * drift: ticks missed by a slow body are skipped.
  *
  * ```ts
  * let ticks = 0
@@ -40,15 +39,16 @@ export interface Pace extends Rate {
  * ```
  */
 export function every<R>(ms: number, body: () => Returned<R>): Op<void> {
-  checkBody(body, 'every()')
-  if (checkMs(ms, 'every()') === 0)
+  check.body(body, 'every()')
+  if (check.ms(ms, 'every()') === 0)
     throw new BadArgument('every() needs a period above 0; loop over snooze() instead')
-  return repeatable(`every(${ms})`, () => rounds(body, ms, ms, Infinity, `every(${ms})`))
+  return op(`every(${ms})`, () => rounds(body, ms, `every(${ms})`))
 }
 
 /**
  * Runs a body again and again, at most `rate` times a second (or once in `interval` milliseconds), the first time at
- * once; ends when it returns false. Rounds missed by a slow body are skipped. Given a `Throttler`, it shares its turns.
+ * once, until the body returns false. Rounds missed by a slow body are skipped. Given a `Throttler`, the loop shares its
+ * turns.
  *
  * ```ts
  * yield* throttledLoop({ rate: 10, count: 3 }, function* () {
@@ -57,14 +57,15 @@ export function every<R>(ms: number, body: () => Returned<R>): Op<void> {
  * ```
  */
 export function throttledLoop<R>(pace: number | Pace | Throttler, body: () => Returned<R>): Op<void> {
-  checkBody(body, 'throttledLoop()')
+  check.body(body, 'throttledLoop()')
   const loop =
     pace instanceof Throttler ? () => turns(body, pace, Infinity) : paced(body, pace, 'throttledLoop()')
-  return repeatable('throttledLoop()', loop)
+  return op('throttledLoop()', loop)
 }
 
 /**
- * A child that repeats its body, as fast as it can or at a given pace, until it returns false or is stopped.
+ * Spins a child that repeats its body, as fast as it can or at a given pace, until the body returns false or the child
+ * is stopped.
  *
  * ```ts
  * const blinker = spinLoop(() => console.log('blink'), { interval: 100 }) // blink, blink, blink
@@ -73,9 +74,8 @@ export function throttledLoop<R>(pace: number | Pace | Throttler, body: () => Re
  * ```
  */
 export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: string } = {}): Fiber<void> {
-  checkBody(body, 'spinLoop()')
-  const { name, ...pace } = checkOptions(options, [...PACE_NAMES, 'name'], 'spinLoop()')
-  checkName(name, 'spinLoop()')
+  check.body(body, 'spinLoop()')
+  const { name, ...pace } = check.options(options, LOOP_OPTIONS, 'spinLoop()')
   const isPaced = pace.rate !== undefined || pace.interval !== undefined
   const loop = paced(body, isPaced ? pace : { ...pace, interval: 0 }, 'spinLoop()')
   const shown = name ?? nameOf(body)
@@ -83,7 +83,7 @@ export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: st
 }
 
 /**
- * A child that sleeps, then runs its body.
+ * Spins a child that sleeps, then runs its body.
  *
  * ```ts
  * const alarm = after(1000, () => 'time is up')
@@ -91,8 +91,8 @@ export function spinLoop<R>(body: () => Returned<R>, options: Pace & { name?: st
  * ```
  */
 export function after<R>(ms: number, body: () => Returned<R>): Fiber<Result<R>> {
-  checkBody(body, 'after()')
-  checkMs(ms, 'after()')
+  check.body(body, 'after()')
+  check.ms(ms, 'after()')
   return spin(later<Result<R>>, ms, body as () => Result<R>)
 }
 
@@ -101,38 +101,46 @@ function* later<T>(ms: number, body: () => Op<T> | T): Routine<T> {
   return yield* runBody(body)
 }
 
-/** A loop at a pace: with turns of a throttler of its own, or, when there is nothing to wait for, as fast as it can. */
+/** A loop at a pace: with a throttler of its own, unless the interval is 0. */
 function paced(body: () => unknown, pace: number | Pace, where: string): () => Routine<void> {
-  const { count = Infinity, ...rate } =
-    typeof pace === 'number' ? { rate: pace } : checkOptions(pace, PACE_NAMES, where)
-  if (typeof count !== 'number' || !(count >= 0))
-    throw new BadArgument(`${where} needs a count of 0 or more, got ${show(count)}`)
+  const given: Pace = typeof pace === 'number' ? { rate: pace } : pace
+  const { count = Infinity, ...rate } = check.options(given, PACE_OPTIONS, where)
   const interval = readInterval(rate, where)
-  readBurst(rate, where)
-  if (interval === 0) return () => rounds(body, 0, 0, count, where)
+  if (interval === 0) return () => roundAfterRound(body, count)
   return () => turns(body, new Throttler(rate), count)
 }
-const PACE_NAMES = ['rate', 'interval', 'burst', 'count']
+const PACE_OPTIONS: Checks<Pace> = { ...RATE_OPTIONS, count: check.number(0) }
+const LOOP_OPTIONS = { ...PACE_OPTIONS, name: check.name }
 
 function* turns(body: () => unknown, throttler: Throttler, count: number): Routine<void> {
   for (let round = 0; round < count; round++) {
-    if (throttler.isReady(Fiber.current)) yield* NEXT_ROUND // others run first
+    if (throttler.isReady(Fiber.current)) yield* NEXT_ROUND // other fibers run first
     yield* throttler.nextRound()
     if ((yield* runBody(body as () => Op<unknown>)) === false) return
   }
 }
 
-/** The grid: a round is due one interval after the last was due; if that is past, at once, and the grid starts anew. */
-function* rounds(
-  body: () => unknown,
-  first: number,
-  interval: number,
-  count: number,
-  what: string,
-): Routine<void> {
-  const { runtime } = Fiber.current
-  let due = runtime.now() + first
+/**
+ * A loop without pauses. Other fibers run between two rounds, at a switchpoint of the body or else at NEXT_ROUND. While
+ * the fiber unwinds, the next round is refused (S17).
+ */
+function* roundAfterRound(body: () => unknown, count: number): Routine<void> {
+  const fiber = Fiber.current
+  const { runtime } = fiber
+  const run = new Run(body)
+  let before = -1
   for (let round = 0; round < count; round++) {
+    if (runtime.switches === before || isUnwinding(fiber)) yield* NEXT_ROUND
+    before = runtime.switches
+    if ((yield* run.of(body())) === false) return
+  }
+}
+
+/** A round is due one interval after the last was due. If that is past, it runs at once and the grid starts anew. */
+function* rounds(body: () => unknown, interval: number, what: string): Routine<void> {
+  const { runtime } = Fiber.current
+  let due = runtime.now() + interval
+  for (;;) {
     const now = runtime.now()
     if (due > now) yield* new Tick(due, due - now, what)
     else {

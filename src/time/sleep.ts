@@ -1,10 +1,11 @@
-// Waiting for time to pass. A sleep is its own node in the heap of timers: one object for the whole wait.
+// The clock, sleep, and the waits of loops. A sleep is its own node in the heap of timers (core/timers.ts): one object per wait.
 
 import {
   BaseOp,
-  checkMs,
-  enteredTwice,
+  check,
+  current,
   type Fiber,
+  notInFiber,
   type Op,
   Snooze,
   settle,
@@ -27,7 +28,7 @@ export class Sleep extends BaseOp<void> implements TimerNode {
   }
 
   enter(fiber: Fiber): void {
-    if (this.fiber !== null) throw enteredTwice(this, this.fiber)
+    this.refuseSecond(this.fiber)
     this.fiber = fiber
     fiber.runtime.addTimer(this, this.end(fiber))
   }
@@ -46,10 +47,16 @@ export class Sleep extends BaseOp<void> implements TimerNode {
   describe(): string {
     return `sleep(${Math.round(this.ms * 1000) / 1000})`
   }
+  override get kind(): string {
+    return 'sleep'
+  }
 }
 
-/** Waits until a time on the runtime's clock, for the next round of a loop: new work, so refused in cleanup (S17). */
+/** Waits until a time on the runtime's clock, for the next round of a loop. That is new work, so refused in cleanup (S17). */
 export class Tick extends Sleep {
+  override get idle(): boolean {
+    return true
+  }
   constructor(
     private readonly at: number,
     ms: number,
@@ -64,15 +71,16 @@ export class Tick extends Sleep {
     return this.what
   }
 }
-;(Tick.prototype as { idle: boolean }).idle = true
 
-/** The switchpoint of a round that is due already: others run first, and it is refused in cleanup (S17). */
+/** The switchpoint before a round that is already due: other fibers run first, and it is refused in cleanup (S17). */
 class NextRound extends Snooze {
+  override get idle(): boolean {
+    return true
+  }
   override describe(): string {
     return 'the next round'
   }
 }
-;(NextRound.prototype as { idle: boolean }).idle = true
 export const NEXT_ROUND = new NextRound()
 
 class Forever extends BaseOp<never> {
@@ -85,10 +93,13 @@ class Forever extends BaseOp<never> {
   describe(): string {
     return 'sleep()'
   }
+  override get kind(): string {
+    return 'sleep'
+  }
 }
 
 /**
- * Waits so many milliseconds. Without a number it waits for ever, and holds the process while it does (S64).
+ * Waits for a number of milliseconds. Without a number it waits until it is stopped, and keeps the process alive (S64).
  *
  * ```ts
  * yield* sleep(500)
@@ -98,5 +109,19 @@ class Forever extends BaseOp<never> {
 export function sleep(ms: number): Op<void>
 export function sleep(): Op<never>
 export function sleep(...args: [ms?: number]): Op<void> {
-  return args.length === 0 ? new Forever() : new Sleep(checkMs(args[0], 'sleep()'))
+  return args.length === 0 ? new Forever() : new Sleep(check.ms(args[0], 'sleep()'))
+}
+
+/**
+ * Milliseconds on the clock that sleeps and time limits go by, which never goes back. In `virtual` tests it is the virtual one.
+ *
+ * ```ts
+ * const begin = now()
+ * yield* sleep(100)
+ * console.log(now() - begin) // 100
+ * ```
+ */
+export function now(): number {
+  if (current.fiber === null) throw notInFiber('now()')
+  return current.fiber.runtime.now()
 }

@@ -1,94 +1,85 @@
 // The throttler: lets fibers through at a given rate, on a grid that does not drift.
 //
-//   slots  |----|----|----|----|      one for each fiber that is let through, `interval` apart
+//   slots  |----|----|----|----|      one for each fiber, `interval` apart
 //               ^ cursor: the next free slot
 //
-// A fiber takes the slot at the cursor and waits until it is due. Slots that pass while nobody wants them are lost, but
-// for the last `burst - 1`. Slots that pass because a timer of the platform was late are not: the grid stays where
-// it is, and whoever waited catches up. So that this never lets too many through, the times of the last second are kept.
+// A fiber takes the slot at the cursor and waits until it is due. Slots that pass while no fiber waits are lost, except
+// for the last `burst - 1`. Slots that pass because the platform's timer was late are not lost: the grid stays where it
+// is, and waiting fibers catch up. The times of the last second are kept, so that catching up never exceeds the rate.
 
 import {
   BadArgument,
   BadState,
   BaseOp,
-  baton,
-  checkBody,
-  checkMs,
-  checkOptions,
-  debugging,
+  type Checks,
+  check,
   type Fiber,
-  notInFiber,
   type Op,
+  op,
   type Result,
   type Returned,
   type Routine,
   type Runtime,
-  repeatable,
   runBody,
+  runningFiber,
   settle,
-  shared,
   show,
   type TimerNode,
   Waiters,
 } from '../core/index.js'
 
-/** How fast: give either a rate or an interval. */
+/** How fast: either a rate or an interval. */
 export interface Rate {
-  /** How many a second. */
+  /** Turns per second. */
   rate?: number
-  /** Milliseconds from one to the next. */
+  /** Milliseconds between two turns. */
   interval?: number
-  /** How many may go at once after a time in which none went; default 1. */
+  /** How many turns may be taken at once after a pause; default 1. */
   burst?: number
 }
 
-/** What a throttler tells of itself. */
+/** What `throttler.stats()` returns. */
 export interface ThrottlerStats {
-  /** How many a second. */
+  /** Turns per second. */
   readonly rate: number
-  /** How many may go at once after a time in which none went. */
+  /** How many turns may be taken at once after a pause. */
   readonly burst: number
-  /** Fibers in line. */
+  /** Fibers waiting in line. */
   readonly waiting: number
-  /** How many were let through. */
+  /** Turns taken so far. */
   readonly passed: number
-  /** How many of them had to wait, and how long, in milliseconds. */
+  /** The turns that were waited for: how many, and how long, in milliseconds. */
   readonly waits: { readonly count: number; readonly mean: number; readonly max: number }
 }
 
-const RATE_NAMES = ['rate', 'interval', 'burst']
+export const RATE_OPTIONS: Checks<Rate> = { rate: checkRate, interval: check.ms, burst: check.count }
 /** How late a timer may be, in milliseconds, without a slot being lost. */
 const LATENESS = 100
 const SECOND = 1000
 
-/** Reads a rate or an interval; gives the interval in milliseconds. */
+/** Takes checked options, with a rate or an interval; returns the interval in milliseconds. */
 export function readInterval({ rate, interval }: Rate, where: string): number {
   if ((rate === undefined) === (interval === undefined)) {
     throw new BadArgument(`${where} needs either a rate (how many a second) or an interval (milliseconds)`)
   }
-  if (rate === undefined) return checkMs(interval, where)
-  if (!(typeof rate === 'number' && rate > 0)) {
-    throw new BadArgument(`${where} needs a rate above 0, got ${show(rate)}`)
-  }
-  if (SECOND / rate === Infinity) {
-    throw new BadArgument(`${where} needs a rate that is not as small as ${show(rate)}: it would never come`)
-  }
-  return SECOND / rate
+  return rate === undefined ? (interval as number) : SECOND / rate
 }
 
-export function readBurst({ burst = 1 }: Rate, where: string): number {
-  if (Number.isInteger(burst) && burst > 0) return burst
-  throw new BadArgument(`${where} needs a burst that is a whole number above 0, got ${show(burst)}`)
+function checkRate(rate: unknown, what: string): void {
+  if (typeof rate !== 'number' || !(rate > 0))
+    throw new BadArgument(`${what} needs a number above 0, got ${show(rate)}`)
+  if (SECOND / rate === Infinity)
+    throw new BadArgument(`${what} needs a larger number than ${rate}: its interval would be infinite`)
 }
 
-/** The times of the last second, so that no second sees more than `most`. Of many, only every n-th is kept. */
+/** The times of the turns of the last second, so that no second has more than `most`. At high rates only every n-th is kept. */
 class LastSecond {
   private readonly times: Float64Array
-  /** How many go for one time that is kept. */
+  /** How many turns there are for each time that is kept. */
   private readonly share: number
   private count = 0
 
-  /** `span` is a second, and a little more: who is let through runs a little later. */
+  /** `span` is a second and a little more, since a fiber runs a little after its turn. */
   constructor(
     most: number,
     private readonly span: number,
@@ -98,7 +89,7 @@ class LastSecond {
     this.times = new Float64Array(this.share === 1 ? kept : kept - 1).fill(-Infinity)
   }
 
-  /** When another may go. */
+  /** When the next turn may be taken. */
   get next(): number {
     if (this.count % this.share !== 0) return -Infinity
     return (this.times[(this.count / this.share) % this.times.length] as number) + this.span
@@ -109,7 +100,7 @@ class LastSecond {
   }
 }
 
-/** Waits for a slot. Always woken through its fiber, so one serves all. */
+/** Waits for a slot. It has no state per wait, so one object serves all fibers. */
 class Passage extends BaseOp<void> {
   constructor(protected readonly throttler: Throttler) {
     super()
@@ -124,22 +115,30 @@ class Passage extends BaseOp<void> {
   describe(): string {
     return `a throttler, once in ${this.throttler.interval} ms`
   }
+  override get kind(): string {
+    return 'throttler'
+  }
+  override get resource(): object {
+    return this.throttler
+  }
 }
 
-/** The same for the next round of a loop: new work, so refused in cleanup (S17). */
+/** Waits for a slot for the next round of a loop. That is new work, so refused in cleanup (S17). */
 class Round extends Passage {
+  override get idle(): boolean {
+    return true
+  }
   override describe(): string {
     return `the next round, once in ${this.throttler.interval} ms`
   }
 }
-;(Round.prototype as { idle: boolean }).idle = true
 
 /**
- * Lets fibers through at a rate, for example ten a second: the first at once, the next when its time has come. Share
- * it between the fibers that together must not be faster. They are served in the order in which they came (S52), and
- * one that is stopped while it waits leaves its turn to the next.
+ * Lets fibers through at a rate, for example ten per second: the first at once, the next when its turn is due. Share it
+ * between the fibers that together must not exceed the rate. They are served first come, first served (S52); a fiber
+ * that is stopped while it waits leaves its turn to the next.
  *
- * With a `burst` of n, n may go at once after a time in which none went. In no second do more than `rate + burst` go.
+ * With a `burst` of n, n fibers may pass at once after a pause. No second sees more than `rate + burst` turns.
  *
  * ```ts
  * const throttler = new Throttler(10)
@@ -151,37 +150,37 @@ class Round extends Passage {
  * ```
  */
 export class Throttler {
-  /** Milliseconds from one to the next. */
+  /** Milliseconds between two turns. */
   readonly interval: number
-  /** How many may go at once after a time in which none went. */
+  /** How many turns may be taken at once after a pause. */
   readonly burst: number
-  /** How much earlier than the cursor a slot is due: the burst, in milliseconds. */
+  /** How much earlier than the cursor a slot may be taken: the burst, in milliseconds. */
   private readonly early: number
   private readonly line = new Waiters<number>()
   private readonly waits = { count: 0, sum: 0, max: 0 }
   private readonly alarm: TimerNode = { time: 0, seq: 0, index: -1, fire: () => this.serve() }
-  private readonly passage = shared(new Passage(this))
-  private readonly round = shared(new Round(this))
+  private readonly passage = new Passage(this).droppable()
+  private readonly round = new Round(this).droppable()
   private passed = 0
-  // Of the runtime that it serves now:
+  // State for the runtime that it serves now:
   private runtime: Runtime | null = null
   private second!: LastSecond
   private cursor = -Infinity
-  /** How late the last one was because of the platform, in milliseconds. */
+  /** How late the last turn was because of the platform's timer, in milliseconds. */
   private late = 0
 
-  /** Takes a number of times a second; or a rate or an interval, with a burst. */
+  /** A number means turns per second; an object has a rate or an interval, and a burst. */
   constructor(rate: number | Rate) {
     const where = 'new Throttler()'
-    const options = checkOptions(typeof rate === 'number' ? { rate } : rate, RATE_NAMES, where)
+    const options = check.options(typeof rate === 'number' ? { rate } : rate, RATE_OPTIONS, where)
     this.interval = readInterval(options, where)
     if (this.interval === 0) throw new BadArgument(`${where} needs an interval above 0`)
-    this.burst = readBurst(options, where)
+    this.burst = options.burst ?? 1
     this.early = (this.burst - 1) * this.interval
   }
 
   /**
-   * Waits for its turn.
+   * Waits for a turn.
    *
    * ```ts
    * const throttler = new Throttler({ interval: 100, burst: 2 })
@@ -192,11 +191,11 @@ export class Throttler {
    * ```
    */
   wait(): Op<void> {
-    return debugging ? new Passage(this) : this.passage
+    return this.passage.handOut()
   }
 
   /**
-   * Takes a turn if one is due now and nobody waits for it. Never waits.
+   * Takes a turn if one is due and no fiber waits for it; false if not. Never waits.
    *
    * ```ts
    * const throttler = new Throttler(1)
@@ -204,12 +203,11 @@ export class Throttler {
    * ```
    */
   tryWait(): boolean {
-    if (baton.fiber === null) throw notInFiber('throttler.tryWait()')
-    return this.pass(baton.fiber)
+    return this.pass(runningFiber('throttler.tryWait()'))
   }
 
   /**
-   * Waits for its turn, then runs a body.
+   * Waits for a turn, then runs a body.
    *
    * ```ts
    * const throttler = new Throttler(1)
@@ -217,8 +215,8 @@ export class Throttler {
    * ```
    */
   process<R>(body: () => Returned<R>): Op<Result<R>> {
-    checkBody(body, 'process()')
-    return repeatable('process()', () => this.processing(body as () => Result<R>))
+    check.body(body, 'process()')
+    return op('process()', () => this.processing(body as () => Result<R>))
   }
 
   private *processing<T>(body: () => Op<T> | T): Routine<T> {
@@ -226,12 +224,12 @@ export class Throttler {
     return yield* runBody(body)
   }
 
-  /** How many fibers wait for their turn. */
+  /** How many fibers wait for a turn. */
   get waiting(): number {
     return this.line.size
   }
 
-  /** What is there now, and what was counted on the way. */
+  /** Current numbers, and totals since the throttler was made. */
   stats(): ThrottlerStats {
     const { count, sum, max } = this.waits
     return {
@@ -248,19 +246,19 @@ export class Throttler {
     return this.round
   }
 
-  /** @internal Whether the next to come would not have to wait. */
+  /** @internal Whether a turn could be taken now. */
   isReady(fiber: Fiber): boolean {
     this.serveRuntime(fiber)
     return this.line.first === null && this.due <= fiber.runtime.now()
   }
 
-  /** @internal Takes a slot that is due now, if nobody is in line. */
+  /** @internal Takes a slot that is due now, if the line is empty. */
   pass(fiber: Fiber): boolean {
     this.serveRuntime(fiber)
     if (this.line.first !== null) return false
     const now = fiber.runtime.now()
     if (this.due > now) return false
-    // What was missed because the last one was late is caught up with. What nobody wanted is lost, up to now.
+    // Slots missed because the last turn was late are caught up with. Slots that no fiber wanted are lost.
     const missed = now - (this.cursor - this.early)
     if (missed <= this.late) this.late = missed
     else {
@@ -278,13 +276,13 @@ export class Throttler {
     if (this.alarm.index < 0) runtime.addTimer(this.alarm, this.due)
   }
 
-  /** @internal A stopped fiber leaves its turn to the next: nobody has one before it is due. */
+  /** @internal A stopped fiber leaves its turn to the next: turns are assigned only when they are due. */
   leaveLine(fiber: Fiber): void {
     this.line.leave(fiber)
     if (this.line.first === null) fiber.runtime.removeTimer(this.alarm)
   }
 
-  /** When the next may go. */
+  /** When the next turn is due. */
   private get due(): number {
     return Math.max(this.cursor - this.early, this.second.next)
   }
@@ -295,18 +293,18 @@ export class Throttler {
     this.passed++
   }
 
-  /** The alarm, which may have come late: everybody whose slot is due goes, and the grid stays where it is. */
+  /** Called by the alarm, perhaps late: serves every fiber with a due slot, and keeps the grid where it is. */
   private serve(): void {
     const runtime = this.runtime as Runtime
     const now = runtime.now()
-    for (let place = this.line.first; place !== null && this.due <= now; place = this.line.first) {
+    for (let waiter = this.line.first; waiter !== null && this.due <= now; waiter = this.line.first) {
       this.late = now - (this.cursor - this.early)
       if (this.late > LATENESS) {
         this.cursor += this.late - LATENESS
         this.late = LATENESS
       }
       this.take(now)
-      const waited = now - place.item
+      const waited = now - waiter.item
       this.waits.count++
       this.waits.sum += waited
       this.waits.max = Math.max(this.waits.max, waited)
@@ -315,7 +313,7 @@ export class Throttler {
     if (this.line.first !== null) runtime.addTimer(this.alarm, this.due)
   }
 
-  /** Its times are those of one clock. */
+  /** A throttler's times are of one runtime's clock; it may change runtimes while no fiber waits. */
   private serveRuntime({ runtime, path }: Fiber): void {
     if (runtime === this.runtime) return
     if (this.line.first !== null) {
@@ -325,7 +323,7 @@ export class Throttler {
     }
     this.runtime = runtime
     const most = Math.max(1, Math.floor(SECOND / this.interval + this.burst + 1e-6))
-    // On an undisturbed grid they take a tenth of an interval more.
+    // A tenth of an interval less than `most` turns take on an undisturbed grid.
     this.second = new LastSecond(most, Math.max(SECOND, (most - this.burst + 0.9) * this.interval))
     this.cursor = -Infinity
     this.late = 0

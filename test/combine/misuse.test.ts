@@ -62,7 +62,12 @@ describe('race and any', () => {
     refuses([
       [contest.name, contest, [[]], /needs at least one op or body/],
       [contest.name, (options) => contest([nothing], options), [{ discards: 1 }], /there are: discard/],
-      [contest.name, (discard) => contest([nothing], { discard }), [1, null], /needs a function as discard/],
+      [
+        contest.name,
+        (discard) => contest([nothing], { discard }),
+        [1, null],
+        /the discard of .* needs a function/,
+      ],
     ])
   }
 })
@@ -76,7 +81,7 @@ describe('forEach and retry', () => {
       'forEach()',
       (concurrency) => forEach([], nothing, { concurrency }),
       [0, -1, 1.5, Number.NaN, '2', null],
-      /a whole number from 1 up, or Infinity/,
+      /the concurrency of forEach\(\) needs a whole number above 0, or Infinity/,
     ],
     ['retry()', (body) => retry(body), NO_BODIES, /retry\(\)|function/],
     ['retry()', (options) => retry(nothing, options), [{ tries: 3 }], /times, backoff, jitter, when/],
@@ -84,11 +89,16 @@ describe('forEach and retry', () => {
       'retry()',
       (times) => retry(nothing, { times }),
       [0, -1, 1.5, '3', Number.NaN],
-      /number of times from 1/,
+      /the times of retry\(\) need a whole number above 0, or Infinity/,
     ],
-    ['retry()', (when) => retry(nothing, { when }), [true, null], /needs a function as when/],
+    ['retry()', (when) => retry(nothing, { when }), [true, null], /the when of retry\(\) needs a function/],
     ['retry()', (backoff) => retry(nothing, { backoff }), [-1], /the backoff of retry\(\) needs a duration/],
-    ['retry()', (jitter) => retry(nothing, { jitter }), [2], /retry\(\) needs a jitter from 0 to 1/],
+    [
+      'retry()',
+      (jitter) => retry(nothing, { jitter }),
+      [2],
+      /the jitter of retry\(\) needs a number from 0 to 1/,
+    ],
   ])
 
   test('forEach() tells a body that returns a promise what to write instead', function* () {

@@ -10,6 +10,7 @@ import {
   failAfter,
   moveOnAfter,
   now,
+  type Op,
   type Routine,
   race,
   reports,
@@ -206,4 +207,22 @@ describe('any', () => {
     assert.ok(thrown.errors[2] instanceof FiberStopped)
     assert.deepEqual((yield* thrownBy(any([() => failAfter(1, one)]))).errors, [one])
   })
+})
+
+describe('a given fiber that fails later', () => {
+  test('is on its own again once the matter is decided, also while losers clean up', function* () {
+    const isolated = spin({ name: 'isolated', link: false }, failAfter, 10, new Error('too late to count'))
+    const loser = () => waits(() => sleep(20))
+    assert.equal(yield* race([isolated, loser, () => later(5, 'won')]), 'won')
+    assert.deepEqual(reports(), ['unobserved: main > isolated failed and nobody was awaiting it'])
+  })
+
+  for (const [name, contest] of Object.entries({ race, any }) as [string, (list: any[]) => Op<unknown>][]) {
+    test(`than the end of a limit that has cut ${name} tells its parent, as any child does`, function* () {
+      const error = new Error('late')
+      const child = spin(failAfter, 10, error)
+      yield* moveOnAfter(5, () => contest([child, () => sleep()]))
+      assert.equal(yield* thrownBy(sleep(50)), error)
+    })
+  }
 })

@@ -2,8 +2,11 @@
 
 import {
   assert,
+  Cancel,
+  cancelAfter,
   describe,
   Fiber,
+  failAfter,
   moveOnAfter,
   now,
   type RetryOptions,
@@ -144,5 +147,77 @@ describe('retry', () => {
       { backoff: 1 },
     )
     assert.deepEqual([value, open, Fiber.current.children], [3, 0, []])
+  })
+
+  test('has nothing to do with the error of another child of its fiber: the fiber hears of it at once', function* () {
+    const gone = new Error('the database is gone')
+    const tries: number[] = []
+    const host = spin({ link: false }, function* () {
+      spin('database', failAfter, 5, gone)
+      return yield* retry(function* (attempt) {
+        tries.push(attempt)
+        yield* sleep(10)
+      })
+    })
+    assert.deepEqual([yield* host.join(), tries, now()], [{ type: 'error', error: gone }, [1], 5])
+  })
+
+  for (const [what, isBetween] of [
+    ['in a try', false],
+    ['between two tries', true],
+  ] as const) {
+    test(`is not asked about what strikes from outside, ${what}: when() and the later tries`, function* () {
+      const asked: unknown[] = []
+      const own = new Error('its own')
+      const body = () => (isBetween ? failAfter(1, own) : sleep(1000))
+      const options = { times: 5, backoff: 1000, when: (error: unknown) => asked.push(error) > 0 }
+      const strikes: [string, (fiber: Fiber) => unknown][] = [
+        ['raise', (fiber) => fiber.raise('struck')],
+        ['cancel', (fiber) => fiber.cancel('struck')],
+        ['a child', (fiber) => fiber.children[0]?.raise('struck')],
+      ]
+      for (const [name, strike] of strikes) {
+        asked.length = 0
+        const fiber = spin({ link: false }, function* () {
+          spin(() => sleep())
+          yield* retry(body, options)
+        })
+        yield* sleep(10)
+        const begin = now()
+        strike(fiber)
+        const { error }: any = yield* fiber.join()
+        assert.deepEqual([error?.message, now() - begin], ['struck', 0], name)
+        assert.deepEqual(asked, isBetween ? [own] : [], name)
+      }
+    })
+  }
+
+  test('of an error that its own body throws on, though it came from outside, tries again', function* () {
+    const [mine, tries]: [Error, number[]] = [new Error('of a fiber that the body awaits'), []]
+    const target = spin({ link: false }, failAfter, 5, mine)
+    const op = retry(function* (attempt) {
+      tries.push(attempt)
+      if (attempt < 3) yield* target
+      return attempt
+    })
+    assert.deepEqual([yield* op, tries], [3, [1, 2, 3]])
+  })
+
+  test('tries again after the Cancel of a limit inside, and not after that of a limit around it', function* () {
+    const tries: number[] = []
+    const body = (attempt: number) => {
+      tries.push(attempt)
+      return cancelAfter(5, () => sleep(60))
+    }
+    assert.ok((yield* thrownBy(retry(body))) instanceof Cancel)
+    assert.deepEqual([tries, now()], [[1, 2, 3], 15])
+    const total = yield* thrownBy(cancelAfter(12, () => retry(body, { times: 100 }), 'total'))
+    assert.deepEqual([total.message, tries.length, now()], ['total', 6, 27])
+  })
+
+  test('ends with a limit of a second around it, not after a minute', function* () {
+    const op = cancelAfter(1000, () => retry(() => sleep(60_000), { times: 5 }))
+    assert.ok((yield* thrownBy(op)) instanceof Cancel)
+    assert.equal(now(), 1000)
   })
 })

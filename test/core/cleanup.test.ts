@@ -1,10 +1,11 @@
 // What is left to be done when a scope or a fiber is over. `use` is its public face (S60).
 
-import { addCleanup, endedInOrder, innermostOwner, removeCleanup } from '#core/index'
+import { addCleanup } from 'polyphony/op'
 import {
   assert,
   describe,
   Fiber,
+  moveOnAfter,
   neverLetsGo,
   now,
   type Op,
@@ -27,8 +28,7 @@ for (const [what, around] of owners) {
       const told: boolean[] = []
       for (const end of [() => sleep(2), () => assert.fail('oops'), () => sleep()]) {
         const body = function* () {
-          const owner = innermostOwner(Fiber.current)
-          addCleanup(owner, () => told.push(endedInOrder(owner)))
+          addCleanup(Fiber.current, (isInOrder) => told.push(isInOrder))
           yield* end()
         }
         const fiber = spin({ link: false }, () => around(body))
@@ -42,10 +42,10 @@ for (const [what, around] of owners) {
       const done: string[] = []
       const [a, b] = [() => done.push('a'), () => done.push('b')]
       const body = function* () {
-        const owner = innermostOwner(Fiber.current)
-        for (const each of [a, b]) addCleanup(owner, each)
-        removeCleanup(owner, a)
-        removeCleanup(owner, a)
+        const takeBack = addCleanup(Fiber.current, a)
+        addCleanup(Fiber.current, b)
+        takeBack()
+        takeBack()
       }
       yield* spin(() => around(body))
       assert.deepEqual(done, ['b'])
@@ -106,3 +106,65 @@ for (const [what, last, childMs] of [
     assert.equal(yield* fiber.restart(), 'a second life')
   })
 }
+
+test('one that its fiber has taken over from a scope can be taken back', function* () {
+  const log: string[] = []
+  let takeBack = () => {}
+  const fiber = spin(function* () {
+    addCleanup(Fiber.current, () => log.push('older'))
+    const scoped = function* () {
+      takeBack = addCleanup(Fiber.current, () => log.push('taken back'))
+      yield* neverLetsGo(undefined, 200)
+    }
+    yield* moveOnAfter(5, () => scope(scoped), { grace: 0 })
+    takeBack()
+    takeBack()
+  })
+  yield* fiber
+  assert.deepEqual(log, ['older'])
+})
+
+test('a stop with more time does not revive cleanups that a kill has forced', function* () {
+  const fiber = spin(function* () {
+    addCleanup(Fiber.current, () => waits(() => sleep(20)))
+  })
+  yield* sleep(1)
+  fiber.kill()
+  fiber.stop(undefined, { grace: 1000 })
+  assert.deepEqual([yield* fiber.join(), now()], [{ type: 'value', value: undefined }, 1])
+})
+
+test('errors that a cleanup had in hand when it was forced are not lost, and the fiber can be restarted', function* () {
+  const fiber: Fiber = spin({ link: false }, function* () {
+    if (Fiber.current.incarnation === 2) return 'a second life'
+    addCleanup(Fiber.current, function* () {
+      const failed = spin(() => assert.fail('in hand'))
+      const slow = spin(() => sleep())
+      yield* moveOnAfter(5, () => Fiber.current.joinChildren(), { grace: 0 })
+      return [failed, slow]
+    })
+    return yield* sleep()
+  })
+  yield* sleep(1)
+  const outcome = yield* fiber.stop(undefined, { grace: 10 })
+  assert.equal(outcome.type === 'error' && (outcome.error as Error).message, 'in hand')
+  assert.equal(yield* fiber.restart(), 'a second life')
+})
+
+test('the error of a child that a forced block of a cleanup left behind is kept, while the cleanup goes on', function* () {
+  const log: string[] = []
+  const fiber: Fiber = spin({ link: false }, function* () {
+    addCleanup(Fiber.current, function* () {
+      const forced = function* () {
+        spin(() => waits(() => waits(() => assert.fail('of the child'))))
+        yield* sleep()
+      }
+      yield* moveOnAfter(5, () => scope(forced), { grace: 0 })
+      yield* sleep(50)
+      log.push('whole')
+    })
+  })
+  const outcome = yield* fiber.join()
+  assert.equal(outcome.type === 'error' && (outcome.error as Error).message, 'of the child')
+  assert.deepEqual(log, ['whole'])
+})

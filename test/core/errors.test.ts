@@ -81,6 +81,15 @@ describe('things thrown that are hard to hold', () => {
     assert.equal(thrown.cause ?? thrown, 'body')
   })
 
+  test('only an Error is taken for an overflow of the stack: the message of anything else stays as it is', function* () {
+    const thing = { message: 'Maximum call stack size exceeded' }
+    const fiber = yield* started(() => {
+      throw thing
+    })
+    assert.equal((yield* fiber.join() as any).error, thing)
+    assert.equal(thing.message, 'Maximum call stack size exceeded')
+  })
+
   test('an error that comes twice is kept once', function* () {
     const [first, later] = [new Error('first'), new Error('later')]
     const rest = [5, 6].map((ms) => spin({ link: false }, waits, () => failAfter(ms, later)))

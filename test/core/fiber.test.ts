@@ -1,12 +1,16 @@
 // Edges of a fiber that no rule names.
 
+import { inspect } from 'node:util'
 import { setDebug } from '#core/debug'
 import {
   assert,
   describe,
   Fiber,
+  failing,
   moveOnAfter,
   type Op,
+  type Routine,
+  receive,
   reports,
   sleep,
   snooze,
@@ -18,6 +22,7 @@ import {
   thrownBy,
   tryReceive,
   virtual,
+  waits,
 } from '../prelude.js'
 
 test('many errors that wait for one fiber cost as much each as few', async () => {
@@ -107,7 +112,7 @@ test('a fiber that has ended its monitoring keeps nothing of the other', functio
   fiber.monitor()
   fiber.unmonitor()
   yield* fiber
-  assert.equal((Fiber.current as any).cold.monitoring.size, 0)
+  assert.equal((Fiber.current as any).rare.monitoring.size, 0)
   assert.equal(tryReceive(), undefined)
 })
 
@@ -123,4 +128,80 @@ test('in debug mode a forgotten snooze or suspend is reported, a verb is not', a
     return reports().map((report) => report.split(' was made')[0])
   })
   assert.deepEqual(await found.finally(() => setDebug(false)), ['floating: snooze()', 'floating: suspend()'])
+})
+
+describe('a fiber as text', () => {
+  /** Fibers in all their states, and what must be said of each. */
+  function* states(): Routine<[fiber: Fiber<any>, says: RegExp[]][]> {
+    const [value, failed, stopped] = [
+      spin('value', () => 1),
+      spin({ name: 'failed', link: false }, () => failing('boom')),
+      spin('stopped', () => sleep()),
+    ]
+    const sleeper = spin('sleeper', function* () {
+      spin('inner', () => receive())
+      yield* sleep(1000)
+    })
+    const unwinding = spin('unwinding', function* () {
+      try {
+        yield* sleep()
+      } finally {
+        yield* sleep(20)
+      }
+    })
+    yield* sleep(1)
+    stopped.stop()
+    unwinding.stop()
+    yield* sleep(1)
+    const inner = sleeper.children[0] as Fiber
+    return [
+      [Fiber.current, [/\bmain\b/, /running/]],
+      [spin('fresh', () => {}), [/main > fresh/, /runnable/]],
+      [sleeper, [/main > sleeper/, /waiting/, /sleep\(1000\)/]],
+      [inner, [/main > sleeper > inner/, /waiting/, /receive\(\)/]],
+      [unwinding, [/main > unwinding/, /unwinding/, /sleep\(20\)/]],
+      [value, [/main > value/, /dead|value/]],
+      [failed, [/main > failed/, /dead|error|failed/]],
+      [stopped, [/main > stopped/, /dead|stopped/]],
+    ]
+  }
+
+  test('says its path, its state and what it waits for, on one short line', function* () {
+    for (const [fiber, says] of yield* states()) {
+      for (const text of [
+        String(fiber),
+        inspect(fiber),
+        inspect({ fiber }),
+        inspect([fiber], { depth: 0 }),
+      ]) {
+        for (const each of says) assert.match(text, each)
+        assert.ok(text.length < 120 && !text.slice(0, -2).includes('\n'), text)
+      }
+      assert.doesNotMatch(String(fiber), /\[object/)
+    }
+    for (const child of Fiber.current.children) child.kill()
+  })
+
+  test('is short also in an error that carries a fiber, and outside of any fiber', async () => {
+    let kept!: Fiber
+    await virtual(function* () {
+      kept = Fiber.current
+      const error = Object.assign(new Error('with a fiber'), { fiber: kept })
+      assert.ok(inspect(error).length < (error.stack as string).length + 120)
+      yield* sleep(1)
+    })
+    assert.ok(inspect(kept).length < 120, inspect(kept))
+    assert.match(String(kept), /\bmain\b/)
+  })
+})
+
+test('as text it tells its path, what it waits for, and its phase while that is neither live nor dead', function* () {
+  const fiber = spin('patient', () => waits(() => sleep(5)))
+  yield* sleep(1)
+  assert.equal(String(fiber), 'main > patient (waiting for sleep())')
+  fiber.stop()
+  yield* sleep(1)
+  assert.equal(String(fiber), 'main > patient (waiting for sleep(5), unwinding)')
+  yield* fiber.join()
+  assert.equal(String(fiber), 'main > patient (dead)')
 })

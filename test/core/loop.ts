@@ -1,7 +1,21 @@
 // An event loop driven by hand, with a clock that is set by the test: no load of the machine changes what it counts.
 
-import type { Fiber } from 'polyphony'
-import { Runtime, spinRoot } from '#core/index'
+import type { Backend, Fiber, RuntimeStats } from 'polyphony'
+import { spinRoot, type TimerNode } from 'polyphony/op'
+import { Runtime } from '#core/index'
+
+/** The inside of a runtime, as its backend and tools see it: the declarations of the package have only what ops may use. */
+interface Inside extends Runtime {
+  turn(): void
+  batch(): void
+  arrive(fiber: Fiber, op: object | null, how: number, value: unknown): void
+  addWeakTimer(node: TimerNode, time: number): void
+  readonly nextTimer: number
+  meter: object | null
+  stats(): RuntimeStats
+  close(): void
+}
+const RuntimeInside = Runtime as unknown as new (connect: () => Backend) => Inside
 
 export class Loop {
   time = 0
@@ -16,12 +30,13 @@ export class Loop {
   rests = 0
   readonly held: boolean[] = []
   readonly reports: string[] = []
-  readonly runtime = new Runtime(() => ({
+  readonly runtime = new RuntimeInside(() => ({
     now: () => {
       this.reads++
       return this.time
     },
     wake: () => this.wakes++,
+    isDirect: true,
     yieldTurn: () => this.yields++,
     rest: (next, isAwaited) => {
       this.rests++

@@ -1,11 +1,16 @@
 // Wrong input of every kind: refused with a named error that says what to do, and nothing has changed.
 
+import { runInNewContext } from 'node:vm'
+import { addCleanup, onAbort, onEnd, op, runBody } from 'polyphony/op'
 import {
   after,
   assert,
   cancelAfter,
   describe,
+  endListeners,
+  ensure,
   Fiber,
+  meter,
   moveOnAfter,
   receive,
   receiveAllPending,
@@ -14,7 +19,9 @@ import {
   snooze,
   spin,
   spinLoop,
+  suppressedErrors,
   suspend,
+  tap,
   test,
   thrownBy,
   transfer,
@@ -22,6 +29,7 @@ import {
   until,
   virtual,
 } from '../prelude.js'
+import { refuses } from '../shared/refuses.js'
 
 const wrong = (x: unknown): any => x
 const nothing = () => {}
@@ -30,11 +38,9 @@ describe('refused by name', () => {
   /** What the error says, and the call. Bodies, options and attachTo: S05, S07; durations: S18; the rest: the misuse of each room. */
   const rows: [RegExp, (fiber: Fiber) => unknown][] = [
     [/^Fiber\.outOfBand\(\) needs a function\*/, () => Fiber.outOfBand(wrong(5))],
-    [/a name that is a string, got 5/, (fiber) => (fiber.name = wrong(5))],
+    [/the name of a fiber needs a string that is not empty, got 5/, (fiber) => (fiber.name = wrong(5))],
     [/an object of options, got 5/, (fiber) => fiber.stop(0, wrong(5))],
     [/an object of options, got null/, (fiber) => fiber.stop(0, wrong(null))],
-    [/got 42/, () => cancelAfter(10, nothing, wrong(42))],
-    [/got function nothing/, () => cancelAfter(10, nothing, wrong(nothing))],
     [/Fiber.await/, () => Fiber.await(wrong(sleep(1)))],
     [/Fiber.select/, () => Fiber.select(wrong(null))],
     [/transfer\(\) needs a fiber/, () => transfer(wrong({}))],
@@ -46,6 +52,46 @@ describe('refused by name', () => {
       assert.throws(() => call(fiber), { code: 'BAD_ARGUMENT', message })
       assert.deepEqual([fiber.name, fiber.phase, Fiber.current.children], ['fiber', 'live', [fiber]])
       assert.deepEqual([(yield* fiber.join()).type, fiber.incarnation], ['value', 1])
+    })
+  }
+
+  /** What is no error, no class of errors and no message. An array is Ruby's way to give a class and a message. */
+  const noErrors: [RegExp, unknown][] = [
+    [/got an array of 2/, [TypeError, 'message']],
+    [/got an array of 0/, []],
+    [/got an object of class Object/, { message: 'looks like an error' }],
+    [/got an object of class Promise/, Promise.resolve()],
+    [/got an object of class Date/, new Date(0)],
+    [/got an object/, Object.create(null)],
+    [/got 42/, 42],
+    [/got 42/, 42n],
+    [/got null/, null],
+    [/got true/, true],
+    [/got Symbol\(\)/, Symbol()],
+    [/got function nothing/, nothing],
+    [/got function Date/, Date],
+  ]
+  for (const [what, give] of [
+    ['raise', (fiber, given) => fiber.raise(given)],
+    ['cancel', (fiber, given) => fiber.cancel(given)],
+    ['cancelAfter', (_fiber, given) => cancelAfter(10, nothing, given)],
+  ] as [string, (fiber: Fiber, given: any) => unknown][]) {
+    test(`what is no error, given to ${what}`, function* () {
+      const fiber = spin({ link: false }, () => sleep(5)) as Fiber
+      yield* sleep(1)
+      for (const [message, given] of noErrors) {
+        assert.throws(() => give(fiber, given), { code: 'BAD_ARGUMENT', message }, String(message))
+        assert.equal(fiber.phase, 'live')
+      }
+      assert.equal((yield* fiber.join()).type, 'value')
+    })
+
+    test(`an error of another realm may be given to ${what}`, function* () {
+      const fiber = spin({ link: false }, () => sleep(5)) as Fiber
+      const foreign = runInNewContext('new Error("foreign")')
+      assert.doesNotThrow(() => give(fiber, foreign))
+      assert.doesNotThrow(() => give(fiber, Object.create(Error.prototype)))
+      yield* fiber.join()
     })
   }
 
@@ -67,11 +113,19 @@ describe('refused by name', () => {
   }
 
   test('extend by what is no duration', function* () {
-    for (const ms of [-1, Number.NaN, Infinity, 2 ** 31, '5', null, {}, 5n]) {
+    for (const ms of [-1, Number.NaN, -Infinity, 2 ** 31, '5', null, {}, 5n]) {
       const error = yield* thrownBy(moveOnAfter(5, (limit) => limit.extend(wrong(ms))))
       assert.equal(error.code, 'BAD_ARGUMENT', String(ms))
       assert.match(error.message, ms === -1 ? /got -1/ : /got /)
     }
+  })
+
+  test('a monitor of oneself: its message would never be read', function* () {
+    const message = /^main cannot monitor itself: .*Call monitor\(\) of the fiber that is watched/
+    assert.throws(() => Fiber.current.monitor(), { code: 'BAD_STATE', message })
+    assert.equal(endListeners(Fiber.current), 0)
+    Fiber.current.unmonitor() // nothing to take back
+    yield* snooze()
   })
 
   test('Fiber.select of nothing', function* () {
@@ -86,6 +140,15 @@ describe('refused by name', () => {
       yield* fiber
     })
     yield* outer
+  })
+
+  test('an array is told from other things that are no errors: a class and its message are easily put into one', function* () {
+    const advice = /For a class and a message/
+    assert.throws(() => Fiber.current.raise(wrong([Error, 'oops'])), advice)
+    assert.throws(
+      () => Fiber.current.raise(wrong(5)),
+      (error: Error) => !advice.test(error.message),
+    )
   })
 })
 
@@ -114,8 +177,74 @@ describe('outside any fiber', () => {
     }
   })
 
+  test('an ensure is refused whole, its cleanup too', () => {
+    const cleanup = () => assert.fail('cleaned up')
+    const refused = { code: 'NOT_IN_FIBER' }
+    const isRefused = (error: any) =>
+      [error, ...suppressedErrors(error)].every(({ code }) => code === refused.code)
+    assert.throws(() => [...wrong(ensure(nothing, cleanup))], isRefused)
+  })
+
   test('so it is in a callback of the event loop', function* () {
     const use = () => assert.throws(() => Fiber.current, { code: 'NOT_IN_FIBER' })
     yield* until(new Promise<void>((resolve) => setImmediate(() => resolve(use()))))
+  })
+})
+
+describe('parts of polyphony/op, and what tools use', () => {
+  refuses([
+    ['onEnd()', (x) => onEnd(x, () => {}), [undefined, 5, {}], /^onEnd\(\) needs a fiber, got/],
+    [
+      'addCleanup()',
+      (x) => addCleanup(x, () => {}),
+      [undefined, 5, {}],
+      /^addCleanup\(\) needs a fiber, got/,
+    ],
+    ['onAbort()', (x) => onAbort(x, () => {}), [undefined, {}], /^onAbort\(\) needs an AbortSignal, got/],
+    ['runBody()', (x) => runBody(x), [undefined, 5], /^runBody\(\) needs a function/],
+    ['tap()', (x) => tap(x), [undefined, 5, {}], /^tap\(\) needs a function to call, got/],
+    [
+      'meter()',
+      (x) => meter(x),
+      [undefined, {}, { turn() {}, begin() {} }],
+      /^meter\(\) needs an object with turn/,
+    ],
+    [
+      'op()',
+      (x) => op('x', x),
+      [undefined, 5, async function* () {}],
+      /^op\(\) (needs a function|was given the async)/,
+    ],
+  ])
+
+  test('there is one meter at a time, and only its own end ends it', () => {
+    const none = { turn() {}, begin() {}, end() {} }
+    const end = meter(none)
+    assert.throws(() => meter({ ...none }), { code: 'BAD_STATE', message: /one meter at a time/ })
+    end()
+    const second = meter({ ...none })
+    end()
+    assert.throws(() => meter(none), { code: 'BAD_STATE' })
+    second()
+  })
+
+  test('what they call back is checked too', function* () {
+    const fiber = Fiber.current
+    const refusals: [call: () => unknown, message: RegExp][] = [
+      [() => onEnd(fiber, wrong(5)), /^the callback of onEnd\(\) needs a function, got 5/],
+      [() => onEnd(fiber, () => {}, wrong('later')), /no moment "later"; there are: ranOut, ended, died/],
+      [() => addCleanup(fiber, wrong(5)), /^addCleanup\(\) needs a function\*/],
+      [() => addCleanup(fiber, async () => {}), /^addCleanup\(\) was given the async function/],
+    ]
+    for (const [call, message] of refusals) assert.throws(call, { code: 'BAD_ARGUMENT', message })
+  })
+
+  test('a cleanup for a dead fiber is refused: it would never run', function* () {
+    const dead = spin('done', () => 1)
+    yield* dead
+    assert.throws(() => addCleanup(dead, () => {}), {
+      code: 'BAD_STATE',
+      message: /too late: .*done is dead/,
+    })
   })
 })

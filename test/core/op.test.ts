@@ -1,6 +1,7 @@
 // Ops that are driven by hand, and answers that come at once. What yield* does with an op is told by the rules.
 
-import { assert, describe, Fiber, receive, Semaphore, sleep, test, thrownBy } from '../prelude.js'
+import { BaseOp, settle } from 'polyphony/op'
+import { assert, describe, Fiber, now, receive, Semaphore, sleep, test, thrownBy } from '../prelude.js'
 
 describe('an op that is driven by hand', () => {
   /** What `yield*` would do with an op, but for the wait. */
@@ -32,4 +33,20 @@ test('an op that finishes at once gives its own answer, not that of the op befor
   Fiber.current.send('a message')
   yield* receive()
   assert.equal(yield* new Semaphore(1).acquire(), undefined)
+})
+
+test('an op that settles and then throws leaves no answer for the next one', function* () {
+  class Confused extends BaseOp<string> {
+    enter(fiber: Fiber) {
+      settle(fiber, this, 'stale')
+      throw new Error('after the answer')
+    }
+    abort() {}
+    describe() {
+      return 'a confused op'
+    }
+  }
+  assert.equal((yield* thrownBy(new Confused())).message, 'after the answer')
+  assert.equal(yield* sleep(5), undefined)
+  assert.equal(now(), 5)
 })

@@ -1,9 +1,11 @@
 // scope: what it waits for, what stops it, and how it ends. That the first error stops the rest is S28.
 
+import { attempt } from 'polyphony/op'
 import {
   assert,
   describe,
   Fiber,
+  failAfter,
   moveOnAfter,
   now,
   type Op,
@@ -117,6 +119,35 @@ describe('an error', () => {
     fiber.stop()
     const outcome = yield* fiber.join()
     assert.equal(outcome.type === 'error' && (outcome.error as Error).message, 'late')
+  })
+
+  test('from outside that comes after one of its own goes through attempt, with that one suppressed', function* () {
+    const raised = new Error('raised')
+    const fiber = yield* started(() =>
+      attempt(function* () {
+        spin(failAfter, 4, new Error('own'))
+        spin(() => waits(() => sleep(20)))
+      }),
+    )
+    yield* sleep(9)
+    const { error }: any = yield* fiber.raise(raised)
+    assert.equal(error, raised)
+    assert.deepEqual(suppressedErrors(error).map(String), ['Error: own'])
+  })
+
+  test('from outside is the own one of a later use of the same attempt, if its body throws it then', function* () {
+    const error = new Error('known')
+    let times = 0
+    const op = attempt(function* () {
+      if (times++ === 0) yield* sleep()
+      throw error
+    })
+    const fiber = yield* started(function* () {
+      assert.equal(yield* thrownBy(op), error)
+      return yield* op
+    })
+    fiber.raise(error)
+    assert.deepEqual(yield* fiber, { type: 'error', error })
   })
 })
 

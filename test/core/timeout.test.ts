@@ -1,5 +1,6 @@
 // moveOnAfter, cancelAfter and their handle; what the rules say of limits is in semantics/regions.
 
+import { attempt } from '#core/index'
 import {
   assert,
   Cancel,
@@ -10,6 +11,7 @@ import {
   moveOnAfter,
   now,
   type Op,
+  type Routine,
   runtime,
   shield,
   sleep,
@@ -21,9 +23,18 @@ import {
 } from '../prelude.js'
 
 type Limit = (ms: number, body: (timeout: Timeout) => Op<unknown>) => Op<unknown>
+/** cancelAfter, whose error is not what these tests are about. */
+function* cancels(ms: number, body: (timeout: Timeout) => Op<unknown>): Routine<unknown> {
+  try {
+    return yield* cancelAfter(ms, body)
+  } catch (error) {
+    if (!(error instanceof Cancel)) throw error
+    return undefined
+  }
+}
 const limits: [string, Limit][] = [
   ['moveOnAfter', moveOnAfter],
-  ['cancelAfter', (ms, body) => moveOnAfter(10_000, () => cancelAfter(ms, body))],
+  ['cancelAfter', cancels],
 ]
 
 describe('moveOnAfter', () => {
@@ -106,7 +117,7 @@ describe('the handle', () => {
         yield* thrownBy(sleep())
         log.push(timeout.remaining, now())
       }
-      yield* limit(100, body)
+      yield* attempt(() => limit(100, body))
       assert.deepEqual(log, [100, 70, 100, 120, 0, 180])
       kept?.reset() // the block is over: nothing happens
       kept?.extend(10)
@@ -134,6 +145,43 @@ describe('the handle', () => {
       yield* sleep(0)
     })
   })
+})
+
+describe('Infinity', () => {
+  for (const [name, limit] of limits) {
+    test(`is no limit: ${name} ends when its body does, and holds no timer`, function* () {
+      const value = yield* limit(Infinity, function* (timeout) {
+        assert.deepEqual([timeout.remaining, runtime().timers.size], [Infinity, 0])
+        yield* sleep(2 ** 31 - 1)
+        timeout.reset()
+        timeout.extend(10)
+        assert.equal(timeout.remaining, Infinity)
+        yield* sleep(1000)
+        return 'whole'
+      })
+      assert.deepEqual([value, now()], ['whole', 2 ** 31 + 999])
+    })
+
+    test(`takes the limit off when ${name} is extended by it; reset() sets it again`, function* () {
+      const log: number[] = []
+      yield* limit(10, function* (timeout) {
+        timeout.extend(Infinity)
+        yield* sleep(1000)
+        log.push(timeout.remaining)
+        timeout.reset()
+        log.push(timeout.remaining)
+        yield* sleep(100)
+        log.push(now())
+      })
+      assert.deepEqual([log, now()], [[Infinity, 10], 1010])
+    })
+
+    test(`lets a stop and an outer limit end ${name} as ever`, function* () {
+      assert.equal(yield* moveOnAfter(5, () => limit(Infinity, () => sleep()), 'moved on'), 'moved on')
+      const fiber = yield* started(() => limit(Infinity, () => sleep()))
+      assert.equal((yield* fiber.stop()).type, 'stopped')
+    })
+  }
 })
 
 describe('limits inside each other', () => {

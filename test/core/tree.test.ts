@@ -1,5 +1,6 @@
 // Observers of an end, and what an end leaves for the next incarnation.
 
+import { onEnd } from '#core/index'
 import {
   assert,
   describe,
@@ -36,6 +37,23 @@ describe('observers', () => {
       assert.deepEqual(told.toSorted(), [0, 1, 2])
     })
   }
+
+  test('one that ends its listening after it was told disturbs no other', function* () {
+    const target = spin(() => sleep(10))
+    const op = target.join()
+    spin(() => op)
+    yield* sleep(1)
+    const stopListening = onEnd(target, () => {}, 'died')
+    yield* target
+    target.restart()
+    const told = [spin(() => op), spin(() => target.join())]
+    yield* sleep(1)
+    stopListening()
+    assert.deepEqual(
+      (yield* Fiber.await(...told)).map(({ type }) => type),
+      ['value', 'value'],
+    )
+  })
 })
 
 test('a root that has ended is a root no more', function* () {

@@ -1,9 +1,9 @@
 // The line that locks, queues and mailboxes share.
 
-import { Place, Waiters } from '#core/index'
+import { Waiter, Waiters } from '#core/index'
 import { assert, test } from '../prelude.js'
 
-class Note extends Place<string> {
+class Note extends Waiter<string> {
   readonly log: unknown[] = []
   constructor(name: string) {
     super(null, name)

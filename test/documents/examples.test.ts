@@ -319,7 +319,7 @@ const runs: Run[] = [
         const counts = '0 accepted, 0 done, 0 failed, 0 cancelled'
         return [line, `${name}: exiting: 0 items to go`, `${name}: exited: ${counts}`]
       }),
-      'the threads of new Proco() must be a whole number above 0, got 0',
+      'the threads of new Proco() need a whole number above 0, got 0',
       'new Proco() has no option "thread"; there are: threads, queues, queueSize, interval, batch, batchSize, results, logger, name',
     ],
   },

@@ -53,7 +53,7 @@ test('docs/reference is the API as it is built (npm run reference writes it)', (
 
 test('every public name, and every member of one, has a sentence', () => {
   assert.ok(documented.length > 100)
-  const silent = documented.filter(({ prose }) => !/^[A-Z`\d'].*[.)]$/.test(prose))
+  const silent = documented.filter(({ prose }) => !/^[A-Z`\d'].*[.)]$/s.test(prose))
   assert.deepEqual(
     silent.map(({ where }) => where),
     [],

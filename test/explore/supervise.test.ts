@@ -4,9 +4,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import {
+  call,
   ensure,
   Fiber,
   isStop,
+  type Op,
   RestartIntensityError,
   type Routine,
   type Strategy,
@@ -131,6 +133,43 @@ for (const strategy of strategies) {
     assert.ok(stopEverywhere(everything, { check: isSound }).switchpoints > 5)
     raiseEverywhere(everything, { check: isSound })
     failEverywhere(everything, { check: isSound })
+  })
+}
+
+const strikesOnAGroup: Record<string, Strike> = {
+  'a stop of that child': (_, children) => children.at(-1)?.stop(),
+  'a stop of the supervisor': (supervisor) => supervisor.stop(),
+  'a raise in the supervisor': (supervisor) => supervisor.raise('above'),
+  'a kill of the supervisor': (supervisor) => supervisor.kill(),
+}
+
+for (const [what, strike] of Object.entries(strikesOnAGroup)) {
+  test(`S41 ${what}, in any order with a restart of its group: whatever waits for a child is told in the end`, (t) => {
+    const scenario = function* () {
+      const state = fresh()
+      const child = spin({ name: 'c', link: false }, life, state, 'c', 0)
+      const supervisor = spin({ name: 'supervisor', link: false }, () =>
+        supervise([{ name: 'a', body: life, args: [state, 'a', 0] }, child], {
+          strategy: 'oneForAll',
+          restart: 'onError',
+          onError: (error) => void state.told.push(error),
+        }),
+      )
+      const waiters = [
+        spin(() => child.join()),
+        spin({ link: false }, () => call(child, 'question') as Op<any>),
+      ]
+      spin('killer', function* () {
+        const [victim] = supervisor.children
+        yield* soon(() => victim?.raise('oops'))
+        yield* soon(() => strike(supervisor, [child]))
+      })
+      yield* supervisor.join()
+      for (const waiter of waiters) yield* waiter.join()
+      check(state, supervisor)
+      yield* Fiber.current.joinChildren()
+    }
+    exploreSome(t, scenario, 6_000)
   })
 }
 

@@ -1,4 +1,4 @@
-// The sources of the library and of its tests as the house tests read them: files, rooms, imports.
+// The sources of the library and of its tests as the house tests and scripts/imports.js read them: files, rooms, imports, sizes.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -57,10 +57,10 @@ export function targetOf(source: Source, { from }: Import): string {
   return join(dirname(source.path), from.replace(/\.js$/, '.ts'))
 }
 
-/** Groups of files that import each other in a circle at run time, each sorted. */
-export function cyclesOf(sources: Source[]): string[][] {
+/** The files of `sources` that each of them needs at run time. */
+export function needsOf(sources: Source[]): Map<string, string[]> {
   const paths = new Set(sources.map(({ path }) => path))
-  const edges = new Map(
+  return new Map(
     sources.map((source) => [
       source.path,
       importsOf(source)
@@ -69,6 +69,11 @@ export function cyclesOf(sources: Source[]): string[][] {
         .filter((path) => paths.has(path)),
     ]),
   )
+}
+
+/** Groups of files that import each other in a circle at run time, each sorted. */
+export function cyclesOf(sources: Source[]): string[][] {
+  const needs = needsOf(sources)
   // Tarjan: a file that can come back to itself is in one group with all files on the way.
   const index = new Map<string, number>()
   const low = new Map<string, number>()
@@ -78,7 +83,7 @@ export function cyclesOf(sources: Source[]): string[][] {
     index.set(path, index.size)
     low.set(path, index.get(path) as number)
     stack.push(path)
-    for (const next of edges.get(path) ?? []) {
+    for (const next of needs.get(path) ?? []) {
       if (!index.has(next)) visit(next)
       if (stack.includes(next)) low.set(path, Math.min(low.get(path) as number, low.get(next) as number))
     }
@@ -88,4 +93,27 @@ export function cyclesOf(sources: Source[]): string[][] {
   }
   for (const { path } of sources) if (!index.has(path)) visit(path)
   return cycles
+}
+
+/** One idea, one file: a file with fewer lines is rarely an idea. */
+export const MIN_LINES = 40
+const MAY_BE_SHORT = /(^|\/)(index|errors|types)\.ts$/
+
+export function isSplinter({ path, text }: Source): boolean {
+  return text.split('\n').length <= MIN_LINES && !MAY_BE_SHORT.test(path)
+}
+
+/** Lines that are neither blank nor only comment. */
+export function codeLines({ text }: Source): number {
+  let count = 0
+  let isComment = false
+  for (let line of text.split('\n').map((each) => each.trim())) {
+    if (isComment || line.startsWith('/*')) {
+      const end = line.indexOf('*/')
+      isComment = end < 0
+      line = isComment ? '' : line.slice(end + 2).trim()
+    }
+    if (line !== '' && !line.startsWith('//')) count++
+  }
+  return count
 }

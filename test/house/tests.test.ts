@@ -18,7 +18,7 @@ const OWN_ROOMS = [
   'types',
 ]
 /** Files that a room may have beside those named after files of src. */
-const OF_A_ROOM = ['everywhere', 'foreign', 'misuse']
+const OF_A_ROOM = ['everywhere', 'foreign', 'kinds', 'misuse']
 /** Named after the day or the mood in which it was written, and not after its subject. */
 const NO_SUBJECT = /\d$|^(hostile|order|extra|more|misc|other|new|old)/
 

@@ -5,6 +5,7 @@ import {
   assert,
   describe,
   END,
+  endListeners,
   Fiber,
   on,
   once,
@@ -47,7 +48,7 @@ describe('on', () => {
     const failed = on(emitter, 'x')
     emitter.emit('error', new Error('broken'))
     yield* thrownBy(failed.next())
-    assert.equal((Fiber.current as any).cold.atEnd.size, 0, 'the fiber still knows of one')
+    assert.equal(endListeners(Fiber.current), 0, 'the fiber still knows of one')
   })
 
   test('an event that closes the source while it is emitted is not taken any more', function* () {

@@ -27,10 +27,10 @@ const later = async () => {}
 
 const atTheCall: Record<string, () => unknown> = {
   'action() needs a function (settle, fail) => cleanup, got 5': () => action(any(5)),
-  'action() needs a function as discard, got 1': () => action(nothing, { discard: any(1) }),
+  'the discard of action() needs a function, got 1': () => action(nothing, { discard: any(1) }),
   'action() has no option "discord"; there are: discard': () => action(nothing, any({ discord: 1 })),
   'until() needs a promise, or a function that returns one, got 5': () => until(any(5)),
-  'until() needs a function as discard, got 5': () => until(never, { discard: any(5) }),
+  'the discard of until() needs a function, got 5': () => until(never, { discard: any(5) }),
   'until() has no option "drop"': () => until(never, any({ drop: 5 })),
   'on() needs an EventEmitter or an EventTarget, got null': () => on(any(null), 'x'),
   'on() needs an EventEmitter or an EventTarget, got an object': () => on(any({ on() {} }), 'x'),
@@ -40,10 +40,12 @@ const atTheCall: Record<string, () => unknown> = {
   'on() needs the name of an event, got Symbol(x)': () => on(target, any(Symbol('x'))),
   'the end of on() needs the name of an event, got 5': () => on(emitter, 'x', { end: any(5) }),
   'on() has no option "close"; there are: args, end, capacity': () => on(emitter, 'x', any({ close: 1 })),
-  'on() needs a whole number above 0 as capacity, got 0': () => on(emitter, 'x', { capacity: 0 }),
-  'on() needs a whole number above 0 as capacity, got 1.5': () => on(emitter, 'x', { capacity: 1.5 }),
-  'on() needs true or false as args, got 1': () => on(emitter, 'x', { args: any(1) }),
-  'once() needs true or false as args, got 1': () => once(emitter, 'x', { args: any(1) }),
+  'the capacity of on() needs a whole number above 0, or Infinity, got 0': () =>
+    on(emitter, 'x', { capacity: 0 }),
+  'the capacity of on() needs a whole number above 0, or Infinity, got 1.5': () =>
+    on(emitter, 'x', { capacity: 1.5 }),
+  'the args of on() need true or false, got 1': () => on(emitter, 'x', { args: any(1) }),
+  'the args of once() need true or false, got 1': () => once(emitter, 'x', { args: any(1) }),
   'once() has no option "end"; there are: args': () => once(emitter, 'x', any({ end: 'y' })),
   'a queue), got undefined': () => iterate(any(undefined)),
   'a queue), got an object of class Object': () => each(any({ next() {} }), nothing),

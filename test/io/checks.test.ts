@@ -28,7 +28,7 @@ const [Read, Write, Append, Lines, FromNode]: any[] = [readFile, writeFile, appe
 
 const refused: Record<string, [call: () => unknown, message: RegExp][]> = {
   'a stream': [
-    [() => pipe(''), /pipe\(\) needs a name/],
+    [() => pipe(''), /the name of pipe\(\) needs a string/],
     [() => stream.write('a', null), /^pipe\.write\(\) needs strings or bytes \(Uint8Array\), got null/],
     [() => stream.write(new Float64Array(1)), /^pipe\.write\(\) needs strings or bytes/],
     [() => stream.tryWrite({}), /^pipe\.tryWrite\(\) needs strings or bytes/],
@@ -64,7 +64,7 @@ const refused: Record<string, [call: () => unknown, message: RegExp][]> = {
     ],
     [() => FromNode(new Writable({ objectMode: true })), /carries objects/],
     [() => FromNode(new PassThrough(), { nam: 'x' }), /no option "nam"; there are: name/],
-    [() => FromNode(new PassThrough(), { name: 3 }), /needs a name/],
+    [() => FromNode(new PassThrough(), { name: 3 }), /the name of fromNode\(\) needs a string/],
   ],
   copy: [
     [() => Copy(5, stream), /^copy\(\) needs a stream to read from, a string or bytes, got 5/],

@@ -105,6 +105,12 @@ describe('connect', () => {
     assert.equal(second.message, 'connect(/no/such/socket) failed: no such file or directory (ENOENT)')
     assert.notEqual(first, second)
   })
+
+  realTest('a timeout of Infinity is no limit', function* () {
+    const port = yield* helloServer()
+    const socket = yield* opened(connect({ port, timeout: Infinity }))
+    assert.equal(yield* socket.gets(), 'hello')
+  })
 })
 
 describe('a connection that no fiber waits for any more', () => {

@@ -187,3 +187,12 @@ describe('refused at the call, by name:', () => {
     for (const [call, message] of calls) assert.throws(call, isRefusal(message))
   })
 })
+
+test('Infinity is no limit where a time is taken', () => {
+  for (const take of [
+    () => connect({ port: 80, timeout: Infinity }),
+    () => listen({ port: 0, tls: { ...local, handshakeTimeout: Infinity } }),
+  ]) {
+    assert.doesNotThrow(take, String(take))
+  }
+})

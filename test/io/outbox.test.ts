@@ -1,6 +1,6 @@
 // What sockets do with what is written to them: together in one turn, in order, each its own, and errors. Real sockets.
 
-import { createServer, type Socket } from 'node:net'
+import { createServer, Socket } from 'node:net'
 import { connect, type Stream } from 'polyphony/io'
 import {
   assert,
@@ -96,6 +96,39 @@ for (const isAlike of [false, true]) {
     },
   )
 }
+
+testPair('what many fibers write whose promises end in one tick goes out together', function* (ours, theirs) {
+  const [rounds, fibers] = [50, 20]
+  const prototype = Socket.prototype as unknown as Record<'_write' | '_writev', (...args: any[]) => unknown>
+  const { _write, _writev } = prototype
+  let writes = 0
+  const counted = (write: (...args: any[]) => unknown) =>
+    function (this: Socket, ...args: any[]) {
+      writes++
+      return write.apply(this, args)
+    }
+  Object.assign(prototype, { _write: counted(_write), _writev: counted(_writev) })
+  const arrived = everything(theirs)
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const resolves: (() => void)[] = []
+      const writers = Array.from({ length: fibers }, () =>
+        spin(function* () {
+          yield* until(new Promise<void>((resolve) => resolves.push(resolve)))
+          yield* ours.write('x\n')
+        }),
+      )
+      yield* turn()
+      for (const resolve of resolves) resolve()
+      yield* Fiber.await(...writers)
+    }
+  } finally {
+    Object.assign(prototype, { _write, _writev })
+  }
+  yield* ours.end()
+  assert.equal((yield* arrived).length, 2 * rounds * fibers)
+  assert.ok(writes < 1.2 * rounds, `${writes} writes in ${rounds} rounds`)
+})
 
 testPair('small writes of one turn arrive together, also those outside fibers', function* (ours, theirs) {
   for (let i = 0; i < 10; i++) yield* ours.write(Buffer.from(`part ${i};`))

@@ -164,6 +164,21 @@ for (const { verb, pack, unpack, packSync, unpackSync } of FORMATS) {
       yield* unpacking.stop()
     })
 
+    test('what comes out while the target takes its time arrives too', function* () {
+      const data = noise(500_000)
+      const target = pipe()
+      spin(function* () {
+        yield* unpack(packSync(data), target)
+        yield* target.end()
+      })
+      const got: Buffer[] = []
+      for (let chunk = yield* target.read(); chunk !== undefined; chunk = yield* target.read()) {
+        got.push(chunk)
+        for (let i = 0; i < 20; i++) yield* turn()
+      }
+      assert.ok(Buffer.concat(got).equals(data))
+    })
+
     realTest('a fiber that is stopped leaves at once, and nothing stays behind', function* () {
       const packing = yield* struckWaiting(
         () => pack(noise(2_000_000)),

@@ -81,7 +81,7 @@ describe('the owner of an executor', () => {
       else proco.kill()
     }
     yield* sleep(1)
-    assert.deepEqual([names(), (Fiber.current as any).cold?.cleanups ?? null], [['main'], null])
+    assert.deepEqual([names(), (Fiber.current as any).rare?.cleanups ?? null], [['main'], null])
   })
 })
 

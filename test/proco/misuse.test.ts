@@ -8,17 +8,17 @@ import { type Any, tally } from './handlers.js'
 const any = Proco as any
 
 describe('an option', () => {
-  const count = 'must be a whole number above 0'
+  const count = 'need a whole number above 0'
   const counts = [0, -1, 1.5, Number.NaN, '1', null, true, 1n]
   const logger = 'needs the functions debug, info, warn, error; '
   const rows: [key: string, words: string, values: unknown[]][] = [
     ['threads', count, [...counts, Infinity]],
     ['queues', count, [...counts, Infinity]],
-    ['queueSize', count, [...counts, Infinity]],
-    ['batchSize', count, counts],
+    ['queueSize', 'needs a whole number above 0', [...counts, Infinity]],
+    ['batchSize', 'needs a whole number above 0, or Infinity', counts],
     ['interval', 'needs a duration', [-1, Number.NaN, Infinity, '100', null, true, {}]],
-    ['batch', 'must be true or false', [1, 'true', null, 0, {}]],
-    ['results', "must be 'shared' or 'each'", ['all', true, null, 1]],
+    ['batch', 'needs true or false', [1, 'true', null, 0, {}]],
+    ['results', "need one of 'shared', 'each'", ['all', true, null, 1]],
     ['logger', `${logger}debug, info, warn, error are missing`, [null, 1, 'console', {}, () => {}]],
     ['logger', `${logger}debug, error are missing`, [{ info() {}, warn() {} }]],
     ['logger', `${logger}debug is missing`, [{ ...console, debug: 1 }]],
@@ -66,6 +66,16 @@ describe('an option', () => {
         assert.throws(() => proco[method](1, options), { code: 'BAD_ARGUMENT', message })
       }
       assert.equal(tally(proco), '')
+    })
+  }
+
+  for (const method of ['submit', 'submitAsync', 'trySubmit']) {
+    test(`of an item: a timeout of Infinity given to ${method} is no limit`, function* () {
+      const proco = new any().start(() => sleep(2 ** 31 - 1))
+      const given = proco[method](1, { timeout: Infinity })
+      const future = method === 'submit' ? given : method === 'trySubmit' ? given.get() : (yield* given).get()
+      assert.equal(yield* future, undefined)
+      yield* proco.exit()
     })
   }
 

@@ -36,6 +36,7 @@ import {
   spawnProcess,
   udp,
 } from 'polyphony/io'
+import { check, OutsideOp } from 'polyphony/op'
 import { type Executor, Proco } from 'polyphony/proco'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
@@ -143,6 +144,7 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
     yield* mailbox.push('two')
   },
   () => Fiber.current.mailbox.cap(0),
+  () => Fiber.current.monitor(),
   () => supervise([{ name: 'consumer', body: fails, restart: 'onError' }]),
   () => {
     spin(work)
@@ -235,7 +237,23 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   },
   () => new Proco({ results: 'each' }),
   () => new Proco({ concurrency: 4 } as object),
+  function* waitsTwiceForOneOp() {
+    const dial = new Dial()
+    spin('first', () => dial)
+    yield* snooze()
+    yield* dial
+  },
+  () => check.options({ nmae: 'belt' } as { name?: string }, { name: check.name }, 'new Conveyor()'),
 ]
+
+/** Work outside that never answers. */
+class Dial extends OutsideOp<void> {
+  protected start(): void {}
+  protected cancel(): void {}
+  describe(): string {
+    return 'dial(a.example)'
+  }
+}
 
 function fails() {
   throw new Error('not today')

@@ -24,7 +24,7 @@ import {
   suppressedErrors,
   TimedOut,
 } from 'polyphony'
-import { makeOutcome } from '#core/outcome'
+import { LIVE, makeOutcome } from '#core/state'
 
 /** How a statement waits. 'op': for a construct, which may refuse it with an error of its own. */
 export type Kind = 'sleep' | 'idle' | 'observe' | 'op'
@@ -220,8 +220,12 @@ export class Watch {
   /**
    * `Fiber.await` threw: if it was by one that had to be waited for, all of them are over (S31).
    * Not so by a child: its error may have come up after something else had cut the wait, and strikes first (S26).
+   * Nor if a stop has cut the wait: then the error outweighs the stop (S22).
    */
   failedAll(fibers: Fiber[], thrown: unknown): void {
+    for (let region = (Fiber.current as any).innermost; region != null; region = region.outer) {
+      if (region._phase !== LIVE) return
+    }
     const owners = this.left.get(thrown)
     if (owners?.size !== 1) return
     if (!fibers.some((fiber) => owners.has(fiber) && fiber.parent !== Fiber.current)) return

@@ -43,7 +43,6 @@ class Region {
   children: Fiber[] = [] // oldest first
   failures: Failure[] = []
   stage: 'body' | 'gathering' | 'ending' | 'left' = 'body'
-  error = null as Failure | null
   wait: Wait | null = null
   fiber!: Fiber
   constructor(
@@ -66,7 +65,9 @@ class Fiber extends Region {
   generator: Generator<void, void> | null = null
   waitsIn: Wait | null = null
   answer: Answer | null = null
-  isAlarmed = false // a signal came: the next op that is ready lets the others run (S09, S50)
+  isAlarmed = false // something is pending: the next op that is ready lets the others run (S09, S50)
+  waits = 0
+  calmedAt = -1
   errors: { error: Failure; fromChild: boolean }[] = []
   returning: Return | null = null
   tight = Infinity
@@ -120,15 +121,24 @@ export function predict(program: Program): string[] {
     }
     return found
   }
+  const isCalm = (f: Fiber) =>
+    f.errors.length === 0 && regions(f).every((r) => r.phase === LIVE || r.phase === CLOSING)
+  /** S50: what was pending is over, and the budget is a fresh one. */
+  function calmDown(f: Fiber): void {
+    f.isAlarmed = true
+    if (!isCalm(f) || f.calmedAt === f.waits) return
+    f.calmedAt = f.waits // once for each turn
+    f.isAlarmed = false
+  }
   const canRaise = (f: Fiber) => regions(f).every((r) => r.phase < UNWINDING && r.kind !== 'cleanup')
   function strike(f: Fiber): void {
-    if (f.errors.length > 0 && canRaise(f)) throw f.errors.shift()!.error // S26: errors first
+    if (f.errors.length > 0 && canRaise(f)) {
+      const { error } = f.errors.shift()! // S26: errors first
+      calmDown(f)
+      throw error
+    }
     const region = target(f)
     if (region === null) return
-    if (region.kind === 'cancelAfter') {
-      region.phase = LIVE // S66: an ordinary error
-      throw region.error
-    }
     region.phase = UNWINDING
     for (const inner of regions(f).slice(0, regions(f).indexOf(region))) {
       inner.phase = UNWINDING // S65: has nothing more to say
@@ -153,7 +163,13 @@ export function predict(program: Program): string[] {
     if (time >= f.forceAt) return
     f.forceAt = time
     cancel(f.timer)
-    f.timer = at(time, () => overdue(f))
+    f.timer = at(time, () => {
+      // The children that the other half was for are gone: it has the rest.
+      const isAlone = regions(f).every((region) => region.children.length === 0)
+      if (time >= deadline(f) || !isAlone || f.phase === FORCED) return overdue(f)
+      f.forceAt = deadline(f)
+      f.timer = at(f.forceAt, () => overdue(f))
+    })
   }
   function gate(f: Fiber, idle: boolean): boolean {
     const forced = regions(f).filter((region) => region.phase === FORCED)
@@ -167,8 +183,7 @@ export function predict(program: Program): string[] {
       force(region)
       throw returnTo(region)
     }
-    arm(f)
-    if (f.errors.length > 0 || regions(f).some((region) => region.phase !== LIVE)) return false
+    if (!isCalm(f)) return false
     const turn = f.isAlarmed
     f.isAlarmed = false
     return turn
@@ -179,7 +194,9 @@ export function predict(program: Program): string[] {
     const ready = wait.ready?.()
     if (ready && !turn && wait.what !== 'snooze') return take(ready)
     f.waitsIn = wait
+    f.waits++
     if (ready) answer(f, ready)
+    else arm(f)
     yield
     const given = f.answer!
     f.waitsIn = f.answer = null
@@ -198,7 +215,25 @@ export function predict(program: Program): string[] {
     queue.push(f)
     return true
   }
-  const switchpoint = (f: Fiber) => wait(f, { ready: () => ({}) })
+  /** S10: a block begins at once. If a turn was due and its body does not wait, the turn is given at its end (S50). */
+  function* entering<T>(f: Fiber, block: () => Generator<void, T>): Generator<void, T> {
+    const turn = gate(f, false)
+    const { waits } = f
+    let given: Answer
+    try {
+      given = { value: yield* block() }
+    } catch (thrown) {
+      if (!turn || f.waits !== waits) throw thrown
+      given = { error: thrown as Failure }
+    }
+    if (turn && f.waits === waits) {
+      f.waitsIn = { what: 'turn' }
+      answer(f, given)
+      yield
+      f.waitsIn = f.answer = null
+    }
+    return take(given) as T
+  }
 
   // ---- stopping (S11 to S21)
 
@@ -329,6 +364,7 @@ export function predict(program: Program): string[] {
     f.tight = Infinity
     f.refused = 0
     f.isAlarmed = false
+    f.calmedAt = -1
     queue.push(f)
   }
   function step(f: Fiber): void {
@@ -346,18 +382,35 @@ export function predict(program: Program): string[] {
       else bodyEnded(f, 'error', thrown)
     }
   }
+  /** Whether a fiber of a circle may go on although its wait does not end (S32). */
+  function mayGoOn(f: Fiber, circle: Fiber[]): boolean {
+    const isTimed = (region: Region) => ['moveOn', 'cancelAfter'].includes(region.kind)
+    if (
+      regions(f).some((region) => isTimed(region) || region.children.some((child) => !circle.includes(child)))
+    )
+      return true
+    if (!isCalm(f)) return true
+    for (let { owner } = f; owner !== null; { owner } = owner.fiber) {
+      const host = owner.fiber
+      const around = owner === host ? [] : host.blocks.slice(0, host.blocks.indexOf(owner) + 1)
+      if (around.some((region) => isTimed(region) || region.phase !== LIVE) || host.phase !== LIVE)
+        return true
+    }
+    return false
+  }
   /** Waiting for a fiber (S31, S32). */
   function observing(f: Fiber, target: Fiber, tell: (from: Fiber) => Answer): Generator<void, any> {
     const observer = { watcher: f, told: (from: Fiber) => void answer(f, tell(from)) }
     const ready = () => {
       if (target.phase === DEAD) return tell(target)
-      for (let next = target, i = 0; i < 100; i++) {
-        if (next === f) throw new Failure('DeadlockError')
-        const isTimed = [f, next].some((x) =>
-          x.blocks.some((r) => ['moveOn', 'cancelAfter'].includes(r.kind)),
-        )
-        if (isTimed || next.answer !== null || next.waitsIn?.target === undefined) break
-        next = next.waitsIn.target
+      const circle = [f]
+      let next: Fiber | undefined = target
+      for (; next !== f && next !== undefined && !circle.includes(next); next = next.waitsIn?.target) {
+        if (next.answer !== null || next.waitsIn === null) break
+        circle.push(next)
+      }
+      if (target === f || (next === f && circle.every((each) => !mayGoOn(each, circle)))) {
+        throw new Failure('DeadlockError')
       }
       target.observers.push(observer)
       return null
@@ -390,6 +443,7 @@ export function predict(program: Program): string[] {
     region.stage = 'left'
     region.fiber.blocks.pop()
     if (region.fiber.returning?.region === region) region.fiber.returning = null
+    if (region.phase !== LIVE) calmDown(region.fiber)
   }
   /** The body of a block. */
   function* inside(f: Fiber, region: Region, body: Generator<void, void>): Generator<void, void> {
@@ -408,14 +462,19 @@ export function predict(program: Program): string[] {
     body: Statement[],
   ): Generator<void, any> {
     const error = kind === 'cancelAfter' ? newError() : null
-    yield* switchpoint(f)
+    return yield* entering(f, () => limited(f, kind, ms, body, error))
+  }
+  function* limited(
+    f: Fiber,
+    kind: 'moveOn' | 'cancelAfter',
+    ms: number,
+    body: Statement[],
+    error: Failure | null,
+  ): Generator<void, any> {
     const region = open(f, kind)
-    region.error = error
     const expire = () => {
       region.timer = null
-      if (kind === 'moveOn') return request(region)
-      region.phase = REQUESTED
-      interrupt(f)
+      request(region)
     }
     if (ms > 0) region.timer = at(now + ms, expire)
     else expire()
@@ -426,18 +485,22 @@ export function predict(program: Program): string[] {
     } catch (thrown) {
       isOwn =
         thrown instanceof Return ? thrown.region === region : region.wasStruck && thrown === region.signal
-      if (!isOwn) throw thrown
+      if (!isOwn) {
+        if (region.wasStruck && error !== null && thrown instanceof Failure) suppress(thrown, error)
+        throw thrown
+      }
     } finally {
       leave(region)
     }
-    return kind === 'moveOn' && isOwn ? 'moved on' : undefined
+    if (isOwn && error !== null) throw error // S66: at the edge of the limit
+    return isOwn ? 'moved on' : undefined
   }
   function endChildren(scope: Region): void {
     scope.stage = 'ending'
     stopChildren(scope)
   }
-  function* scope(f: Fiber, body: Statement[]): Generator<void, any> {
-    yield* switchpoint(f)
+  const scope = (f: Fiber, body: Statement[]) => entering(f, () => scoped(f, body))
+  function* scoped(f: Fiber, body: Statement[]): Generator<void, any> {
     const region = open(f, 'scope')
     let passing: unknown = null // a stop from further out
     let returning: Return | null = null
@@ -471,9 +534,8 @@ export function predict(program: Program): string[] {
     leave(region)
     const [first, ...others] = region.failures
     for (const other of others) suppress(first!, other)
-    if (passing !== null && first) raise(f, first, true)
+    if (first) throw first // S22: an error outweighs a stop
     if (passing !== null) throw passing
-    if (first) throw first
     if (returning !== null && (returning as Return).region !== region) throw returning
   }
   function adopt(f: Fiber, child: Fiber): void {
@@ -481,7 +543,9 @@ export function predict(program: Program): string[] {
     f.children.push(child)
   }
   function* shield(f: Fiber, kind: 'shield' | 'ensure' | 'cleanup', body: () => Generator<void, void>) {
-    if (kind !== 'cleanup') yield* switchpoint(f)
+    return yield* kind === 'cleanup' ? shielded(f, kind, body) : entering(f, () => shielded(f, kind, body))
+  }
+  function* shielded(f: Fiber, kind: 'shield' | 'ensure' | 'cleanup', body: () => Generator<void, void>) {
     const region = open(f, kind)
     try {
       yield* inside(f, region, body())

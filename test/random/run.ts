@@ -29,7 +29,7 @@ import {
   tap,
 } from 'polyphony'
 import { virtual } from 'polyphony/testing'
-import { makeOutcome } from '#core/outcome'
+import { makeOutcome } from '#core/state'
 import { Ledger } from './constructs/ledger.js'
 import { Shop } from './constructs/shop.js'
 import { type Kind, Watch } from './invariants.js'

@@ -2,6 +2,9 @@
 
 import {
   after,
+  all,
+  allSettled,
+  any,
   assert,
   BadArgument,
   cancelAfter,
@@ -12,6 +15,7 @@ import {
   FiberStopped,
   failAfter,
   failEverywhere,
+  forEach,
   isStop,
   moveOnAfter,
   NonErrorThrown,
@@ -21,9 +25,11 @@ import {
   type Outcome,
   Queue,
   type Routine,
+  race,
   raiseEverywhere,
   receive,
   reports,
+  retry,
   runtime,
   type Switchpoint,
   scope,
@@ -40,6 +46,7 @@ import {
   thrownBy,
   transfer,
   until,
+  use,
   waits,
   whole,
 } from '../prelude.js'
@@ -347,6 +354,21 @@ describe('S17 waiting for new work is never cleanup', () => {
 })
 
 describe('S18 grace', () => {
+  test('a body whose children are gone when its half is over has the rest too', function* () {
+    const log: number[] = []
+    const fiber = yield* started(function* () {
+      spin(() => sleep())
+      try {
+        yield* sleep()
+      } finally {
+        yield* Fiber.current.shutdownChildren()
+        yield* waits(() => log.push(now()), 1000)
+      }
+    })
+    yield* fiber.stop(undefined, { grace: 200 })
+    assert.deepEqual([log, now()], [[201], 201])
+  })
+
   test('is 5 seconds unless told otherwise, and children start with that of their parent', function* () {
     const graces = () => [Fiber.current.grace, spin(nothing).grace, spin({ grace: 7 }, nothing).grace]
     assert.deepEqual(graces(), [5000, 5000, 7])
@@ -403,14 +425,15 @@ describe('S18 grace', () => {
   })
 
   const bad = [-1, Number.NaN, -Infinity, '5', null, {}, 5n]
-  const absurd = [...bad, Infinity, 2 ** 31]
+  const absurd = [...bad, 2 ** 31]
+  const endless = [...absurd, Infinity] // no limit, but these are none
   for (const [name, durations, take] of [
-    ['sleep()', absurd, (ms) => sleep(ms)],
+    ['sleep()', endless, (ms) => sleep(ms)],
     ['moveOnAfter()', absurd, (ms) => moveOnAfter(ms, nothing)],
     ['cancelAfter()', absurd, (ms) => cancelAfter(ms, nothing)],
-    ['after()', absurd, (ms) => after(ms, nothing)],
-    ['every()', [...absurd, 0], (ms) => every(ms, nothing)],
-    ['throttledLoop()', absurd, (ms) => throttledLoop({ interval: ms }, nothing)],
+    ['after()', endless, (ms) => after(ms, nothing)],
+    ['every()', [...endless, 0], (ms) => every(ms, nothing)],
+    ['throttledLoop()', endless, (ms) => throttledLoop({ interval: ms }, nothing)],
     ['the grace of moveOnAfter()', bad, (grace) => moveOnAfter(1, nothing, { grace })],
     ['the grace of spin()', bad, (grace) => spin({ grace }, nothing)],
     ['the grace of stop()', bad, (grace) => Fiber.current.stop(undefined, { grace })],
@@ -425,6 +448,20 @@ describe('S18 grace', () => {
       assert.deepEqual([Fiber.current.phase, Fiber.current.grace], ['live', 5000])
     })
   }
+
+  test('cleanup that never has to wait has its deadline too', function* () {
+    const ready = yield* begun(nothing as any)
+    const timers: number[] = []
+    yield* stopped(() =>
+      waits(function* () {
+        for (let i = 0; i < 300; i++) {
+          if (i % 299 === 0) timers.push(runtime().timers.size)
+          yield* ready.join()
+        }
+      }),
+    )
+    assert.deepEqual(timers, [0, 1])
+  })
 })
 
 describe('S19 forced, then abandoned', () => {
@@ -508,6 +545,28 @@ describe('S19 forced, then abandoned', () => {
     })
   }
 
+  test('a fiber that is killed while a block in it is forced ends with it: cleanup runs, and no code after the block', function* () {
+    const log: string[] = []
+    const fiber = spin(function* () {
+      yield* moveOnAfter(
+        5,
+        () =>
+          waits(function* () {
+            try {
+              yield* sleep() // longer than the grace: the block is forced here
+            } finally {
+              fiber.kill()
+              yield* waits(() => log.push('cleaned up'))
+            }
+          }),
+        { grace: 10 },
+      )
+      log.push('went on')
+    }) as Fiber
+    assert.equal((yield* fiber.join()).type, 'stopped')
+    assert.deepEqual([log, now()], [['cleaned up'], 15])
+  })
+
   test('a forced block whose cleanup yields raw values for ever is abandoned', function* () {
     const cleanup = function* () {
       for (let yields = 0; ; yields++) {
@@ -530,6 +589,22 @@ describe('S19 forced, then abandoned', () => {
     for (const body of [() => noReturn, () => moveOnAfter(50_000, () => noReturn)]) {
       assert.deepEqual(yield* stopped(body, {}, 'kill'), isStopped)
     }
+  })
+
+  test('of the errors that scopes in an abandoned block had kept, the first is thrown and the others are kept in it', function* () {
+    const failed = (what: string, body: () => Op<unknown>) =>
+      scope(function* () {
+        spin(failAfter, 1, new Error(what))
+        yield* body()
+      })
+    const clinging = () => failed('outer', () => failed('inner', () => neverLetsGo(undefined, 300)))
+    const error = yield* thrownBy(moveOnAfter(5, () => shield(clinging), { grace: 5 }))
+    assert.deepEqual(
+      whole(error)
+        .map((each: any) => each.message)
+        .sort(),
+      ['inner', 'outer'],
+    )
   })
 })
 
@@ -605,6 +680,57 @@ describe('S20 shield', () => {
 })
 
 describe('S21 a second stop never throws twice', () => {
+  const lateStops: [string, number, (fiber: Fiber) => void][] = [
+    ['a stop', 210, (fiber) => fiber.stop(1, { grace: 200 })],
+    ['a kill', 10, (fiber) => fiber.kill()],
+    ['a stop of the parent', 210, (fiber) => fiber.parent?.stop(1, { grace: 200 })],
+    [
+      'a stop and then a kill',
+      20,
+      (fiber) => {
+        fiber.stop()
+        after(10, () => fiber.kill())
+      },
+    ],
+  ]
+  for (const [name, at, stop] of lateStops) {
+    test(`${name} that comes when the body is over and a child dies bounds what is left to clean up (S60)`, function* () {
+      const parent = spin({ link: false }, function* () {
+        yield* spin('late', function* () {
+          yield* use({}, () => sleep(60_000))
+          spin(function* () {
+            try {
+              yield* sleep()
+            } finally {
+              yield* sleep(100)
+            }
+          })
+          yield* sleep(1)
+        })
+      })
+      yield* sleep(10)
+      const [fiber] = parent.children as [Fiber]
+      stop(fiber)
+      yield* parent.join()
+      assert.deepEqual([fiber.state, now()], ['dead', at])
+    })
+  }
+
+  test('it brings nearer also the end of cleanup that had all the time of the world', function* () {
+    const fiber = spin({ grace: Infinity }, function* () {
+      try {
+        yield* sleep()
+      } finally {
+        yield* sleep(50_000)
+      }
+    })
+    yield* sleep(1)
+    fiber.stop()
+    yield* sleep(1)
+    yield* fiber.stop(undefined, { grace: 100 })
+    assert.equal(now(), 102)
+  })
+
   test('the first value and reason stay, and cleanup that waits is not cut', function* () {
     let thrown = 0
     const fiber = yield* started(function* () {
@@ -688,9 +814,39 @@ describe('S21 a second stop never throws twice', () => {
     untap()
     assert.equal(now(), 51) // the child has not taken its 30
   })
+
+  test('a kill after it forces at the call, and is not reported as if the time were over', function* () {
+    const fiber = yield* begun(() => waits(forever))
+    fiber.stop()
+    yield* sleep(1)
+    fiber.kill()
+    assert.equal(fiber.phase, 'forced')
+    yield* fiber.join()
+    assert.deepEqual(reports(), [])
+  })
 })
 
 describe('S22 errors of cleanup', () => {
+  for (const [what, cut] of [
+    ['a stop', (body: () => Op<unknown>) => spinAndStop(body)],
+    ['moveOnAfter', (body: () => Op<unknown>) => moveOnAfter(2, body)],
+  ] as const) {
+    for (const [name, combine] of [
+      ['allSettled', allSettled],
+      ['any', any],
+    ] as const) {
+      test(`the error of a member of ${name} that is cut by ${what} is reported`, function* () {
+        yield* cut(() => combine([() => sleep(50), () => assert.fail('E1')]))
+        assert.match(reports().join(), /failed, and .* was stopped before it could throw the error/)
+      })
+    }
+  }
+  function* spinAndStop(body: () => Op<unknown>): Routine<void> {
+    const fiber = spin(body)
+    yield* sleep(2)
+    yield* fiber.stop()
+  }
+
   const errors = (...names: string[]) =>
     names.map((name) => new Error(name)) as Error[] & [Error, Error, Error]
   /** Fails with `own` while children fail in their cleanup, one after the other. */
@@ -796,4 +952,166 @@ describe('S22 errors of cleanup', () => {
     assert.equal(yield* thrownBy(timingOut(() => void spin(failsInCleanup, error, 5))), error)
     yield* sleep(1)
   })
+
+  /** Ways to have a child whose cleanup fails when it is stopped. */
+  const clumsy = (error: Error) => () => failsInCleanup(error, 1)
+  const owners: [string, (child: () => Op<unknown>) => Op<unknown>][] = [
+    [
+      'scope',
+      (child) =>
+        scope(function* () {
+          spin(child)
+          yield* sleep()
+        }),
+    ],
+    ['a scope that waits for its children', (child) => scope(() => void spin(child))],
+    ['all', (child) => all([child, forever])],
+    ['race', (child) => race([child, forever])],
+    ['forEach', (child) => forEach([child, forever], (body) => body(), { concurrency: 2 })],
+    ['retry', (child) => retry(() => scope(() => void spin(child)))],
+    ['a scope in a scope', (child) => scope(() => scope(() => void spin(child)))],
+  ]
+  for (const [name, around] of owners) {
+    test(`the error of a child's cleanup in ${name} that is cut by moveOnAfter is thrown there, not later`, function* () {
+      const error = new Error('in the cleanup of a child')
+      assert.equal(yield* thrownBy(moveOnAfter(10, () => around(clumsy(error)))), error)
+      assert.equal(now(), 11)
+      yield* sleep(1) // it strikes once
+    })
+
+    test(`the error of a child's cleanup in ${name} that is cut by cancelAfter is thrown there, and keeps the Cancel`, function* () {
+      const error = new Error('in the cleanup of a child')
+      const mine = new Error('too late')
+      assert.equal(yield* thrownBy(cancelAfter(10, () => around(clumsy(error)), mine)), error)
+      assert.deepEqual(suppressedErrors(error), [mine])
+      yield* sleep(1)
+    })
+
+    test(`two children of ${name} whose cleanup fails: the first is thrown at the limit, the other is suppressed`, function* () {
+      const errors = [new Error('first'), new Error('second')] as const
+      const both = () =>
+        all([
+          () => around(() => failsInCleanup(errors[0], 1)),
+          () => around(() => failsInCleanup(errors[1], 2)),
+        ])
+      assert.equal(yield* thrownBy(moveOnAfter(10, both)), errors[0])
+      assert.deepEqual(whole(errors[0]), errors)
+      yield* sleep(1)
+    })
+
+    test(`an outer limit cuts ${name} in an inner one: the error of a cleanup is thrown at the outer one`, function* () {
+      const error = new Error('in the cleanup of a child')
+      const inner = () => moveOnAfter(50, () => around(clumsy(error)))
+      assert.equal(yield* thrownBy(moveOnAfter(10, inner)), error)
+      assert.equal(now(), 11)
+      yield* sleep(1)
+    })
+  }
+
+  /** Every error that can be seen: what is thrown at the cut, at a later line, what is in the outcome, and what was reported. */
+  function* seenOf(
+    cut: (body: () => Op<unknown>) => Op<unknown>,
+    body: () => Op<unknown>,
+  ): Routine<unknown[]> {
+    const seen: unknown[] = []
+    const host = spin({ link: false }, function* () {
+      for (const wait of [() => cut(body), () => sleep(50)]) {
+        try {
+          yield* wait()
+        } catch (error) {
+          seen.push(error)
+          if (isStop(error)) throw error
+        }
+      }
+    })
+    const outcome = yield* host.join()
+    if (outcome.type === 'error') seen.push(outcome.error)
+    for (const report of runtime().backend.reports) seen.push(report.error)
+    return seen.flatMap(whole)
+  }
+  const cuts: [string, (body: () => Op<unknown>) => Op<unknown>][] = [
+    ['a moveOnAfter', (body) => moveOnAfter(10, body)],
+    ['a cancelAfter', (body) => cancelAfter(10, body)],
+    ['a stop', (body) => struck(body, (fiber) => fiber.stop())],
+    ['a kill', (body) => struck(body, (fiber) => fiber.kill())],
+    ['a raise', (body) => struck(body, (fiber) => fiber.raise('raised'))],
+    ['the error of another child', (body) => struck(body, (fiber) => fiber.spin(fails(new Error('child'))))],
+  ]
+  function* struck(body: () => Op<unknown>, strike: Act): Routine<unknown> {
+    const self = Fiber.current
+    after(10, () => void strike(self))
+    return yield* body()
+  }
+  const teams: [string, (members: any[]) => Op<unknown>][] = [
+    ['allSettled', (members) => allSettled(members)],
+    ['any', (members) => any(members)],
+    ['all', (members) => all(members)],
+    ['race', (members) => race(members)],
+    ['Fiber.await', (members) => Fiber.await(...members.map((member) => asFiber(member)))],
+    ['joinChildren', (members) => (members.map(asFiber) && Fiber.current.joinChildren()) as Op<unknown>],
+  ]
+  const asFiber = (member: any): Fiber<any> => (member instanceof Fiber ? member : spin(member))
+  for (const [cut, by] of cuts) {
+    for (const [team, wait] of teams) {
+      test(`no error of a member of ${team} is lost when ${cut} cuts it`, function* () {
+        for (const link of [true, false]) {
+          const failed = new Error('failed before the cut')
+          const given = () => wait([spin({ link }, failAfter, 1, failed), () => sleep(100)])
+          assert.ok((yield* seenOf(by, given)).includes(failed), `a fiber that failed before; link: ${link}`)
+          const late = new Error('failed in its cleanup')
+          const own = () => wait([() => waits(fails(late)), () => sleep(100)])
+          assert.ok((yield* seenOf(by, own)).includes(late), 'a member whose cleanup fails')
+        }
+      })
+    }
+  }
+
+  test('what is read of the suppressed errors grows with their number, not with its square', function* () {
+    /** How often the list was read while so many children failed in their cleanup. */
+    const readsFor = function* (n: number): Routine<number> {
+      let reads = 0
+      const get = (list: unknown[], key: string | symbol) => {
+        reads++
+        return Reflect.get(list, key)
+      }
+      const first = Object.assign(new Error('first'), { suppressed: new Proxy([] as unknown[], { get }) })
+      const body = function* () {
+        for (let i = 0; i < n; i++) spin(() => waits(fails(new Error('later'))))
+        yield* failAfter(1, first)
+      }
+      assert.equal(yield* thrownBy(scope(body)), first)
+      const whole = reads
+      assert.equal(suppressedErrors(first).length, n)
+      return whole
+    }
+    const [few, many] = [yield* readsFor(100), yield* readsFor(400)]
+    assert.ok(many <= 6 * few + 100, `${few} reads for 100 errors, ${many} for 400`)
+  })
+
+  for (const [team, wait] of [
+    ['any', any],
+    ['allSettled', allSettled],
+  ] as [string, (members: any[]) => Op<unknown>][]) {
+    test(`a failure that ${team} had taken for an outcome is kept beside the error that is thrown, and reported if that is only a stop`, function* () {
+      const failed = new Error('tolerated')
+      const body = () => wait([fails(failed), forever])
+      assert.deepEqual(suppressedErrors(yield* thrownBy(cancelAfter(10, body))), [failed])
+      const thrown: unknown[] = []
+      const catching = function* () {
+        try {
+          yield* body()
+        } catch (stop) {
+          thrown.push(stop)
+          throw stop
+        }
+      }
+      yield* stopped(catching)
+      yield* stopped(function* () {
+        spin(catching)
+        yield* sleep()
+      })
+      assert.deepEqual(thrown.map(suppressedErrors), [[], []])
+      assert.equal(reports().filter((report) => /throw the error/.test(report)).length, 2)
+    })
+  }
 })

@@ -53,6 +53,11 @@ describe('S11 the verbs act when they are called', () => {
     ['raise()', (fiber) => fiber.raise() as any, failed(new Error('raised in main > it'))],
     ['raise(error)', (fiber) => fiber.raise(oops) as any, failed(oops)],
     ['raise(message)', (fiber) => fiber.raise('oops') as any, failed(oops)],
+    [
+      'raise(class, message)',
+      (fiber) => (fiber.raise as any)(TypeError, 'oops'),
+      failed(new TypeError('oops')),
+    ],
     ['raise(class)', (fiber) => fiber.raise(TypeError) as any, failed(new TypeError('raised in main > it'))],
   ]
   for (const [name, verb, ended] of verbs) {

@@ -17,13 +17,18 @@ import {
 } from '../interop/outside.js'
 import {
   action,
+  all,
+  allSettled,
+  any,
   assert,
   BadState,
   BadYield,
+  cancelAfter,
   createLocal,
   describe,
   END,
   each,
+  ensure,
   Fiber,
   FiberStopped,
   failing,
@@ -36,6 +41,7 @@ import {
   once,
   PolyphonyError,
   type Routine,
+  race,
   receive,
   reports,
   run,
@@ -139,7 +145,7 @@ describe('S56 fiber-local values', () => {
   const carrying = <T>(store: string, body: () => Op<T>) =>
     storage.run(store, () => spin({ context: true }, body)) as Fiber<T>
 
-  test('the async context is carried only if asked for', function* () {
+  test('spin takes up the async context only if asked for, or if its fiber carries one', function* () {
     assert.deepEqual(yield* storage.run('store', () => Fiber.await(spin(seen))), [undefined])
     const none = carrying('store', () => spin({ context: false }, () => spin(seen)).await())
     assert.equal(yield* none, undefined)
@@ -215,7 +221,7 @@ describe('S56 fiber-local values', () => {
     assert.deepEqual([yield* fiber, yield* sibling, seen()], ['entered', 'store', undefined])
   })
 
-  test('run carries the context of its call: callbacks inside see it, no other fiber does', async () => {
+  test('run carries the context of its call to its whole tree: callbacks inside see it, no other fiber does', async () => {
     const found: unknown[] = []
     const plain = run(function* () {
       for (let i = 0; i < 2; i++) {
@@ -225,22 +231,85 @@ describe('S56 fiber-local values', () => {
     })
     const handle = (id: string) =>
       storage.run(id, () =>
-        run(
-          function* () {
-            for (let i = 0; i < 9; i++) {
-              assert.equal(seen(), id)
-              yield* i % 3 === 0 ? turn() : i % 2 === 0 ? snooze() : until(Promise.resolve())
-            }
-            plain.fiber.send(1)
-            yield* until(Promise.resolve().then(() => plain.fiber.send(2)))
-            return yield* action<unknown>((settle) => void setImmediate(() => settle(seen())))
-          },
-          { context: true },
-        ),
+        run(function* () {
+          for (let i = 0; i < 9; i++) {
+            assert.equal(seen(), id)
+            yield* i % 3 === 0 ? turn() : i % 2 === 0 ? snooze() : until(Promise.resolve())
+          }
+          plain.fiber.send(1)
+          yield* until(Promise.resolve().then(() => plain.fiber.send(2)))
+          const inChild = yield* spin(() => spin(seen))
+          return [inChild, yield* action<unknown>((settle) => void setImmediate(() => settle(seen())))]
+        }),
       )
-    assert.deepEqual(await Promise.all(['a', 'b', 'c'].map(handle)), ['a', 'b', 'c'])
+    const ids = ['a', 'b', 'c']
+    assert.deepEqual(
+      await Promise.all(ids.map(handle)),
+      ids.map((id) => [id, id]),
+    )
     await plain
     assert.deepEqual([found, seen()], [[undefined, undefined], undefined])
+  })
+
+  test('run carries any context there is, whatever its store is, and none if it is told so', async () => {
+    for (const store of ['text', 0, false, null, {}, new Map(), new Set()]) {
+      const any = new AsyncLocalStorage<unknown>()
+      const see = () => any.getStore()
+      const found = any.run(store, () => [
+        run(see),
+        run(function* () {
+          yield* until(Promise.resolve())
+          yield* turn()
+          return see()
+        }),
+        run(see, { context: false }),
+        any.exit(() => run(see)),
+      ])
+      assert.deepEqual(await Promise.all(found), [store, store, undefined, undefined])
+    }
+  })
+
+  test('a fiber without a context never sees that of a caller which wakes it or stops it', async () => {
+    const found = new Set<unknown>()
+    const look = <T>(value: T): T => {
+      found.add(seen())
+      return value
+    }
+    const shared = deferred<void>()
+    const calls: (() => void)[] = []
+    const running = run(function* () {
+      const waiting: (() => Op<unknown>)[] = [
+        () => receive(),
+        () => suspend(),
+        () => until(shared.promise),
+        () => action<void>((settle) => void calls.push(() => settle())),
+      ]
+      const fibers = waiting.map((wait) =>
+        spin(function* () {
+          look(yield* wait())
+          look(yield* until(Promise.resolve()))
+          look(yield* snooze())
+          look(yield* turn())
+          yield* waits(() => look(undefined))
+        }),
+      )
+      yield* turn()
+      storage.run('of the one that wakes', () => {
+        fibers[0]?.send(1)
+        fibers[1]?.schedule()
+        for (const call of calls) call()
+        shared.resolve()
+        run(() => until(shared.promise)) // in a context, and joins the wait of another
+      })
+      for (let i = 0; i < 5; i++) look(yield* turn())
+      storage.run('of the one that stops', () => {
+        for (const fiber of fibers) fiber.stop()
+      })
+      yield* Fiber.current.joinChildren()
+      look(yield* turn())
+    })
+    await running
+    assert.deepEqual([...found], [undefined])
   })
 })
 
@@ -337,6 +406,24 @@ describe('S57 AbortSignal', () => {
 })
 
 describe('S58 promises and callbacks', () => {
+  test('a thenable that begins its work when it is asked is not asked by an until that is never waited in', function* () {
+    let asked = 0
+    const query = (): any => ({
+      // biome-ignore lint/suspicious/noThenProperty: the clients of databases have it
+      then(answer: (value: number) => void) {
+        asked++
+        answer(1)
+      },
+    })
+    yield* spin(function* () {
+      Fiber.current.stop()
+      yield* until(query())
+    }).join()
+    yield* race([() => 1, until(query())])
+    assert.equal(asked, 0)
+    assert.equal(yield* until(query()), 1)
+  })
+
   test('until gives the value of a promise, or throws its reason itself', function* () {
     const error = new Error('no')
     assert.equal(yield* until(Promise.resolve(42)), 42)
@@ -365,22 +452,92 @@ describe('S58 promises and callbacks', () => {
     yield* settling()
   })
 
-  test('a late value goes to discard, once for each wait that was left and not taken up again', function* () {
+  test('a late value goes to discard once, however many waits have left the promise', function* () {
     const { promise, resolve } = deferred<string>()
     const discarded: string[] = []
-    const wait = (name: string) =>
-      until(promise, { discard: (value) => void discarded.push(`${name} ${value}`) })
-    const [back, cut, leaving] = [wait('back'), wait('cut'), wait('leaving')]
-    for (const op of [wait('first'), wait('second'), back, leaving]) yield* moveOnAfter(1, () => op)
-    yield* struck(() => wait('struck'))
-    Fiber.current.raise('cut')
-    yield* thrownBy(cut)
-    const fibers = [back, cut, wait('faithful')].map((op) => spin(() => op))
-    yield* moveOnAfter(1, () => leaving)
+    const wait = () => until(promise, { discard: (value) => void discarded.push(value) })
+    for (let i = 0; i < 3; i++) yield* moveOnAfter(1, wait)
+    yield* struck(wait)
+    yield* race([wait(), () => sleep(1)])
+    yield* moveOnAfter(1, () => until(promise)) // has no discard, and takes nothing away
     resolve('value')
-    assert.deepEqual(yield* Fiber.await(...fibers), ['value', 'value', 'value'])
     yield* settling()
-    assert.deepEqual(discarded, ['first value', 'second value', 'leaving value', 'struck value'])
+    assert.deepEqual(discarded, ['value'])
+  })
+
+  test('a value that a fiber receives is not discarded for those that have left, nor for those that come later', function* () {
+    const { promise, resolve } = deferred<string>()
+    const discarded: string[] = []
+    const wait = () => until(promise, { discard: (value) => void discarded.push(value) })
+    const back = wait()
+    yield* moveOnAfter(1, () => back)
+    yield* moveOnAfter(1, wait)
+    yield* struck(wait)
+    const fibers = [yield* started(() => back), yield* started(() => until(promise))]
+    resolve('value')
+    assert.deepEqual(yield* Fiber.await(...fibers), ['value', 'value'])
+    yield* struck(wait)
+    yield* settling()
+    assert.equal(yield* wait(), 'value')
+    yield* struck(wait)
+    yield* settling()
+    assert.deepEqual(discarded, [])
+  })
+
+  for (const [who, options] of [
+    ['plain', undefined],
+    ['careful', { discard: () => assert.fail('discarded') }],
+  ] as const) {
+    test(`a value is not discarded while a ${who} wait for it goes on, whichever came first`, function* () {
+      for (const order of [
+        ['stays', 'leaves', 'leaves'],
+        ['leaves', 'stays', 'leaves'],
+        ['leaves', 'leaves', 'stays'],
+      ]) {
+        const { promise, resolve } = deferred<string>()
+        const fibers: Fiber<string>[] = []
+        for (const kind of order) {
+          const discard = () => assert.fail('discarded')
+          fibers.push(yield* started(() => until(promise, kind === 'stays' ? options : { discard })))
+        }
+        for (const [i, kind] of order.entries()) if (kind === 'leaves') yield* (fibers[i] as Fiber).stop()
+        resolve('value')
+        assert.equal(yield* fibers[order.indexOf('stays')] as Fiber<string>, 'value')
+        yield* settling()
+        assert.deepEqual(reports(), [])
+      }
+    })
+  }
+
+  test('a value that fibers waited for together, and all have left, is discarded once', function* () {
+    const { promise, resolve } = deferred<string>()
+    const discarded: string[] = []
+    const wait = () => until(promise, { discard: (value) => void discarded.push(value) })
+    const fibers = [yield* started(wait), yield* started(wait), yield* started(wait)]
+    for (const fiber of fibers) yield* fiber.stop()
+    resolve('value')
+    yield* settling()
+    assert.deepEqual(discarded, ['value'])
+  })
+
+  test('an exception of discard is reported', function* () {
+    const { promise, resolve } = deferred<string>()
+    yield* moveOnAfter(1, () => until(promise, { discard: () => assert.fail('thrown by discard') }))
+    resolve('late')
+    yield* settling()
+    assert.match(
+      reports().join(),
+      /^uncaught: discarding the late value of a promise failed: .*thrown by discard$/,
+    )
+  })
+
+  test('a value that is there already, and that no fiber receives, is discarded too', function* () {
+    const discarded: string[] = []
+    const wait = (promise: Promise<string>) =>
+      until(promise, { discard: (value) => void discarded.push(value) })
+    yield* struck(() => wait(Promise.resolve('ready')))
+    yield* settling()
+    assert.deepEqual(discarded, ['ready'])
   })
 
   test('a promise is looked at once, and keeps nothing of the fibers that wait for it and leave', function* () {
@@ -392,21 +549,28 @@ describe('S58 promises and callbacks', () => {
         return (super.then as any)(...args)
       }
     }
-    const promises = [new Watched(() => {}), new Watched(() => {})] as const
     const ops: WeakRef<Op<void>>[] = []
-    const waiting = (promise: Promise<void>) => {
-      const op = until(promise)
+    const waiting = (promise: Promise<void>, options?: { discard(): void }) => {
+      const op = until(promise, options)
       ops.push(new WeakRef(op))
       return op
     }
-    for (let i = 0; i < 5; i++) {
-      yield* struck(() => waiting(promises[0]))
-      yield* moveOnAfter(1, () => waiting(promises[1]))
-      yield* moveOnAfter(1, () => until(() => promises[1]))
+    const left: ((promise: Promise<void>) => Op<unknown>)[] = [
+      (promise) => struck(() => waiting(promise)),
+      (promise) => moveOnAfter(1, () => waiting(promise)),
+      (promise) => moveOnAfter(1, () => waiting(promise, { discard() {} })),
+      (promise) => race([waiting(promise), () => 1]),
+      (promise) => race([waiting(promise, { discard() {} }), () => sleep(1)]),
+      (promise) => any([() => 1, waiting(promise)]),
+    ]
+    const promises = left.map(() => new Watched(() => {})) // they live on
+    for (const [kind, leave] of left.entries()) {
+      for (let i = 0; i < 5; i++) yield* leave(promises[kind] as Watched)
     }
     yield* settling()
     collectGarbage()
-    assert.deepEqual([looks, ops.filter((op) => op.deref() !== undefined).length], [2, 0])
+    const kept = ops.filter((op) => op.deref() !== undefined).length
+    assert.deepEqual([looks, kept], [promises.length, 0])
   })
 
   test('action runs its function when the wait begins; its cleanup runs once, as soon as the wait is over', function* () {
@@ -505,10 +669,39 @@ describe('S58 promises and callbacks', () => {
     emitter.emit('error', new Error('broken'))
     for (let i = 0; i < 2; i++) closed.close()
     assert.deepEqual(reports(), [
-      'unobserved: on(data) in main > reader got an error that nobody has read',
-      'unobserved: on(data) in main got an error that nobody has read',
+      'unobserved: on(data) in main > reader got an error that was never read',
+      'unobserved: on(data) in main got an error that was never read',
     ])
   })
+
+  for (const [name, wait] of [
+    ['race', (op) => race([op, () => 1])],
+    ['any', (op) => any([op, () => 1])],
+    ['all, cut by a limit', (op) => moveOnAfter(1, () => all([op, () => sleep()]))],
+    ['allSettled, cut by a limit', (op) => moveOnAfter(1, () => allSettled([op, () => sleep()]))],
+  ] as [string, (op: Op<void>) => Op<unknown>][]) {
+    test(`a promise whose until is given to ${name} is looked at once, and keeps nothing of it`, function* () {
+      let looks = 0
+      class Watched extends Promise<void> {
+        // biome-ignore lint/suspicious/noThenProperty: it counts the looks
+        override then(...args: any[]): any {
+          looks++
+          return (super.then as any)(...args)
+        }
+      }
+      const promise = new Watched(() => {})
+      const ops: WeakRef<Op<void>>[] = []
+      const waiting = () => {
+        const op: Op<void> = until<void>(promise)
+        ops.push(new WeakRef(op))
+        return op
+      }
+      for (let i = 0; i < 20; i++) yield* wait(waiting())
+      yield* settling()
+      collectGarbage()
+      assert.deepEqual([looks, ops.filter((op) => op.deref() !== undefined).length], [1, 0])
+    })
+  }
 })
 
 describe('S59 async iterators', () => {
@@ -718,6 +911,17 @@ describe('S60 disposables', () => {
     assert.deepEqual(log, ['moved on', 'closing a', 'closed a'])
   })
 
+  test('a scope whose body throws as it is forced to end still disposes of it', function* () {
+    const log: string[] = []
+    const body = function* () {
+      yield* take('a', log)
+      yield* waits(() => assert.fail('of the body'))
+    }
+    const fiber = yield* started(() => scope(body))
+    assert.equal((yield* fiber.kill() as any).error.message, 'of the body')
+    assert.deepEqual(log, ['closing a']) // it may not wait any more
+  })
+
   test('it is registered before anything can strike', function* () {
     const log: string[] = []
     yield* struck(() => take('a', log))
@@ -856,4 +1060,36 @@ describe('S61 blocks stay in their fiber', () => {
       }
     }
   })
+
+  const deep: [string, (body: () => Op<unknown>) => Op<unknown>][] = [
+    ['scope', (body) => scope(body)],
+    ['moveOnAfter', (body) => moveOnAfter(1000, body)],
+    ['cancelAfter', (body) => cancelAfter(1000, body)],
+    ['shield', (body) => shield(body)],
+    ['ensure', (body) => ensure(body, () => {})],
+    ['ensure, in its cleanup', (body) => ensure(() => {}, body)],
+    ['synchronize', (body) => new Mutex().synchronize(body)],
+  ]
+  for (const [name, block] of deep) {
+    test(`10,000 of ${name} in each other are an error that says so, each cleanup runs, and nothing is left`, function* () {
+      let open = 0
+      function* nest(depth: number): Routine<void> {
+        open++
+        try {
+          if (depth > 0) yield* block(() => nest(depth - 1))
+        } finally {
+          open--
+        }
+      }
+      for (const wait of [() => nest(10_000), () => moveOnAfter(100, () => nest(10_000))]) {
+        const { error }: any = yield* spin({ link: false }, wait).join()
+        const isSaid = error instanceof RangeError || /too deep/.test(error?.message)
+        assert.ok(isSaid, String(error))
+        assert.doesNotMatch(String(error), /wrong order|S61/)
+        assert.deepEqual([open, Fiber.current.children, runtime().timers.size], [0, [], 0])
+      }
+      yield* sleep(1)
+      assert.equal(yield* block(() => sleep(1)), undefined)
+    })
+  }
 })

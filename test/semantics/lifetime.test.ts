@@ -2,6 +2,7 @@
 
 import { createContext, runInContext } from 'node:vm'
 import {
+  action,
   after,
   assert,
   BadArgument,
@@ -20,6 +21,7 @@ import {
   type Routine,
   receive,
   receiveAllPending,
+  reports,
   run,
   scope,
   shield,
@@ -33,6 +35,7 @@ import {
   throttledLoop,
   thrownBy,
   turn,
+  until,
   waits,
 } from '../prelude.js'
 
@@ -370,15 +373,15 @@ describe('S05 start', () => {
       [/needs a function\*/, () => spin(anything(5), plain)],
       [/needs a function\*/, () => spin(anything([]), plain)],
       [/sleep\(1\) itself/, () => spin(anything(sleep(1)), plain)],
-      [/spin\(\) needs a name/, () => spin({ name: anything(5) }, plain)],
-      [/spin\(\) needs a name/, () => spin('', plain)],
-      [/run\(\) needs a name/, () => run(nothing, { name: anything(5) })],
+      [/the name of spin\(\) needs a string/, () => spin({ name: anything(5) }, plain)],
+      [/the name of spin\(\) needs a string/, () => spin('', plain)],
+      [/the name of run\(\) needs a string/, () => run(nothing, { name: anything(5) })],
       [/grace of spin\(\)/, () => spin({ grace: -1 }, plain)],
       [/grace of run\(\)/, () => run(nothing, { grace: -1 })],
       [/AbortSignal/, () => spin({ signal: anything({}) }, plain)],
-      [/run\(\) needs an AbortSignal/, () => run(nothing, { signal: anything(5) })],
-      [/true or false as context/, () => spin({ context: anything(5) }, plain)],
-      [/true or false as context/, () => run(nothing, { context: anything(5) })],
+      [/the signal of run\(\) needs an AbortSignal/, () => run(nothing, { signal: anything(5) })],
+      [/the context of spin\(\) needs true or false/, () => spin({ context: anything(5) }, plain)],
+      [/the context of run\(\) needs true or false/, () => run(nothing, { context: anything(5) })],
       [/"grce"/, () => spin(anything({ grce: 1 }), plain)],
       [/"timeout"/, () => run(nothing, anything({ timeout: 10_000 }))],
       [/"grce"/, () => fiber.stop(undefined, anything({ grce: 1 }))],
@@ -488,6 +491,101 @@ describe('S06 spinning while stopping', () => {
       errors.map(({ message }) => message.replace('late cannot be spun: its parent main > parent', '')),
       [' is being forced to end', ' is over'],
     )
+  })
+
+  /** Ways in which a scope comes to its end while a child of it still waits. */
+  const endings: [string, (body: () => void) => Op<unknown>][] = [
+    [
+      'whose body failed',
+      (begin) =>
+        scope(function* () {
+          begin()
+          yield* sleep(1)
+          throw new Error('its own')
+        }),
+    ],
+    [
+      'one of whose children failed',
+      (begin) =>
+        scope(function* () {
+          begin()
+          spin(failAfter, 1, new Error('its own'))
+          yield* sleep()
+        }),
+    ],
+    ['that is cut by a limit', (begin) => cancelAfter(1, () => scope(begin), 'its own')],
+    [
+      'whose body is cut by a limit',
+      (begin) =>
+        cancelAfter(
+          1,
+          () =>
+            scope(function* () {
+              begin()
+              yield* sleep()
+            }),
+          'its own',
+        ),
+    ],
+    [
+      'whose fiber is raised in',
+      (begin) => {
+        const self = Fiber.current
+        after(1, () => void self.raise('its own'))
+        return scope(begin)
+      },
+    ],
+  ]
+  /** Where code runs while the children of a scope are asked to stop: the cleanup of an action, an abort listener. */
+  const hooks: [string, (act: () => void) => Op<unknown>][] = [
+    ['the cleanup of an action', (act) => action(() => act)],
+    [
+      'an abort listener',
+      (act) =>
+        until((signal) => {
+          signal.addEventListener('abort', act)
+          return new Promise(() => {})
+        }),
+    ],
+    ['a listener to the signal of a fiber', (act) => listening(act)],
+  ]
+  function* listening(act: () => void): Routine<void> {
+    Fiber.current.signal.addEventListener('abort', act)
+    yield* sleep()
+  }
+  for (const [how, ends] of endings) {
+    for (const [where, hook] of hooks) {
+      test(`in ${where}, spin into a scope ${how} is refused, and the scope ends`, function* () {
+        const refused: string[] = []
+        const helper = () => {
+          try {
+            spin('helper', () => sleep())
+            refused.push('not refused')
+          } catch (error) {
+            refused.push((error as any).code)
+          }
+        }
+        const host = spin({ link: false }, () => ends(() => void spin(() => hook(helper))))
+        const { error }: any = yield* moveOnAfter(1000, () => host.join(), { error: 'it never ended' })
+        assert.equal(error.message ?? error, 'its own')
+        // The children may be asked before the body has ended: then a helper is asked with them.
+        const mayHelp = how === 'one of whose children failed'
+        assert.match(refused.join(), mayHelp ? /./ : /^(BAD_STATE|NOT_IN_FIBER)$/)
+        assert.equal(now(), 1)
+        yield* host.kill()
+      })
+    }
+  }
+
+  test('what is refused to a cleanup of an action is reported, and harms no fiber', function* () {
+    const body = function* () {
+      spin('child', () => action(() => () => void spin('helper', () => sleep())))
+      yield* sleep(1)
+      throw new Error('body failed')
+    }
+    const thrown = yield* moveOnAfter(1000, () => thrownBy(scope(body)), new Error('it never ended'))
+    assert.deepEqual([thrown?.message, now()], ['body failed', 1])
+    assert.match(reports().join(), /^uncaught: .*(BadState|NotInFiber)/)
   })
 })
 

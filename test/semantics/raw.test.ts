@@ -11,6 +11,7 @@ import {
   isStop,
   type Op,
   receive,
+  reports,
   runtime,
   scope,
   sleep,
@@ -172,6 +173,18 @@ describe('S62 raw fibers', () => {
       yield* spin(() => transfer(raw, 1)).join()
       yield* raw.stop()
     })
+  })
+
+  test('without main, the error of a raw fiber or of one out of band is reported', function* () {
+    const world = runtime()
+    const { main } = world
+    const raw = new Fiber(() => assert.fail('raw'))
+    world.main = null
+    raw.schedule()
+    Fiber.outOfBand(() => assert.fail('out of band'))
+    yield* sleep(1)
+    world.main = main
+    assert.equal(reports().filter((each) => /^unobserved: .* there is no main to tell$/.test(each)).length, 2)
   })
 })
 

@@ -1,10 +1,12 @@
 // S65-S70: what strikes where, after the signal, equal deadlines, ops used wrongly, and callbacks that throw.
 
-import { BaseOp, LateOp, settle } from '#core/index'
+import { BaseOp, DIED, ENDED, LateOp, listen, RAN_OUT, settle } from '#core/index'
 import {
   assert,
   BadYield,
+  type Call,
   Cancel,
+  call,
   cancelAfter,
   describe,
   ensure,
@@ -19,9 +21,12 @@ import {
   NotInFiber,
   now,
   type Op,
+  program,
+  ResourcePool,
   type Routine,
   receive,
   reports,
+  retry,
   run,
   runtime,
   type Stop,
@@ -31,6 +36,7 @@ import {
   snooze,
   spin,
   started,
+  suppressedErrors,
   suspend,
   type Timeout,
   tap,
@@ -40,6 +46,10 @@ import {
   until,
   waits,
 } from '../prelude.js'
+import { constructs } from '../shared/constructs.js'
+
+/** Longer than any timer of the platform, and so than any limit. */
+const LONG = 2 ** 31 - 1
 
 const anything = (x: unknown): any => x
 
@@ -84,6 +94,35 @@ describe('S65 which signal strikes', () => {
     })
   }
 
+  const pool = new ResourcePool({ limit: 1, acquireTimeout: Infinity }, () => sleep(LONG))
+  const answers = (body: () => Op<unknown>) => call(spin(answerer, body), 'a question', { timeout: Infinity })
+  function* answerer(body: () => Op<unknown>) {
+    const question = yield* receive<Call<string, unknown>>()
+    question.reply(yield* body())
+  }
+  const extended = (body: () => Op<unknown>) =>
+    moveOnAfter(1, (limit) => {
+      limit.extend(Infinity)
+      return body()
+    })
+  const endless: [string, (body: () => Op<unknown>) => Op<unknown>][] = [
+    ['moveOnAfter', (body) => moveOnAfter(Infinity, body)],
+    ['cancelAfter', (body) => cancelAfter(Infinity, body)],
+    ['extend', extended],
+    ['the timeout of call', answers],
+    ['the acquireTimeout of a pool', (body) => pool.acquire(body)],
+  ]
+  for (const [where, limited] of endless) {
+    test(`Infinity is no limit in ${where}`, function* () {
+      const body = function* () {
+        yield* sleep(LONG)
+        return 'whole'
+      }
+      assert.equal(yield* limited(body), 'whole')
+      assert.ok(now() >= LONG)
+    })
+  }
+
   const forced: number[] = []
   const clings = () => waits(() => forced.push(now()))
   const inners: [string, () => Op<unknown>][] = [
@@ -125,9 +164,218 @@ describe('S65 which signal strikes', () => {
     assert.equal(yield* moveOnAfter(10, inner, 'outer'), 'outer')
     assert.equal(cleaned, 60)
   })
+
+  /** What happened when a strike came at 5 ms: what was thrown, or given, and when. */
+  function* struckAt5(wait: () => Op<unknown>, strike: Strike): Routine<unknown[]> {
+    const begin = now()
+    const outcome: any = yield* strike(wait)
+    return [outcome.error ?? outcome.value ?? outcome.type, now() - begin]
+  }
+  type Strike = (wait: () => Op<unknown>) => Op<unknown>
+  const fromOutside = new Error('from outside')
+  /** The host is struck by a verb at 5 ms. */
+  const byVerb = (strike: (host: Fiber) => unknown): Strike =>
+    function* (wait) {
+      const host: Fiber = spin({ link: false }, wait)
+      yield* sleep(5)
+      strike(host)
+      return yield* host.join()
+    }
+  const outside: [string, strike: Strike, expected: unknown][] = [
+    ['raise', byVerb((host) => host.raise(fromOutside)), fromOutside],
+    ['cancel', byVerb((host) => host.cancel(fromOutside)), fromOutside],
+    ['stop', byVerb((host) => host.stop('enough')), 'enough'],
+    [
+      'the error of a child that has nothing to do with it',
+      (wait) =>
+        spin({ link: false }, function* () {
+          spin('bystander', failAfter, 5, fromOutside)
+          return yield* wait()
+        }).join(),
+      fromOutside,
+    ],
+    ['moveOnAfter around it', (wait) => spin(() => moveOnAfter(5, wait, 'moved on')).join(), 'moved on'],
+    [
+      'cancelAfter around it',
+      (wait) => spin({ link: false }, () => cancelAfter(5, wait, fromOutside)).join(),
+      fromOutside,
+    ],
+  ]
+  for (const [what, strike, expected] of outside) {
+    test(`${what} strikes at once, whatever the fiber waits in: no construct takes it for its own business`, function* () {
+      const wrong: unknown[] = []
+      for (const [name, wait] of constructs) {
+        const seen = yield* struckAt5(wait, strike)
+        if (seen[0] !== expected || seen[1] !== 5) wrong.push([name, ...seen.map(String)])
+      }
+      assert.deepEqual(wrong, [])
+    })
+  }
+
+  /** Limits as they are used; both give 'outer' when they expire. */
+  const outers: [string, (ms: number, body: () => Op<unknown>) => Op<unknown>][] = [
+    ['moveOnAfter', (ms, body) => moveOnAfter(ms, body, 'outer')],
+    [
+      'cancelAfter',
+      function* (ms, body) {
+        try {
+          return yield* cancelAfter(ms, body, 'outer')
+        } catch (error) {
+          return error instanceof Cancel ? error.message : error
+        }
+      },
+    ],
+  ]
+  const slow = () => sleep(600)
+  /** Tries six times, and goes on where `catches` says so. */
+  const sixTimes = (attempt: () => Op<unknown>, catches: (error: unknown) => boolean) =>
+    function* () {
+      for (let i = 0; i < 6; i++) {
+        try {
+          yield* attempt()
+        } catch (error) {
+          if (!catches(error)) throw error
+        }
+      }
+      return 'all of them were too slow'
+    }
+  const isCancel = (error: unknown) => error instanceof Cancel
+  const attempts: [string, () => Op<unknown>][] = [
+    ['a limit for each attempt, whose Cancel is caught', sixTimes(() => cancelAfter(5, slow), isCancel)],
+    ['a limit for each attempt, without a Cancel', sixTimes(() => moveOnAfter(5, slow), isCancel)],
+    ['no limit, and a catch of Cancel', sixTimes(slow, isCancel)],
+    ['a longer limit, whose Cancel is caught', sixTimes(() => cancelAfter(40, slow), isCancel)],
+    ['a limit of the same length, whose Cancel is caught', sixTimes(() => cancelAfter(12, slow), isCancel)],
+    ['retry', () => retry(slow, { times: 5 })],
+    ['retry with a limit for each try', () => retry(() => cancelAfter(5, slow), { times: 100 })],
+    ['retry with a pause', () => retry(() => cancelAfter(5, slow), { times: 100, backoff: 20 })],
+    ['retry when it is a Cancel', () => retry(() => cancelAfter(5, slow), { times: 100, when: isCancel })],
+    ['a limit in a limit', sixTimes(() => cancelAfter(4, () => cancelAfter(8, slow)), isCancel)],
+    ['limits in a scope', () => scope(sixTimes(() => scope(() => cancelAfter(5, slow)), isCancel))],
+    ['a catch of everything that returns', () => moveOnAfter(50, () => thrownBy(slow()))],
+    ['the same in a cancelAfter', () => cancelAfter(50, () => thrownBy(slow()))],
+    [
+      'a catch of everything around a limit',
+      function* () {
+        const [first, second] = [
+          yield* thrownBy(cancelAfter(5, slow)),
+          yield* thrownBy(cancelAfter(50, slow)),
+        ]
+        return [first, second]
+      },
+    ],
+  ]
+  for (const [outer, limit] of outers) {
+    for (const [what, inner] of attempts) {
+      test(`no code inside outlives ${outer}: ${what}`, function* () {
+        assert.deepEqual([yield* limit(12, inner), now()], ['outer', 12])
+      })
+    }
+
+    test(`${outer} that expires while a cancelAfter inside unwinds strikes when that one is left`, function* () {
+      const log: unknown[] = []
+      const body = function* () {
+        const inner = cancelAfter(10, () => waits(() => sleep(20)), 'inner')
+        log.push((yield* thrownBy(inner)).message, now())
+        yield* sleep(1)
+        log.push('not reached')
+      }
+      assert.deepEqual([yield* limit(15, body), log, now()], ['outer', ['inner', 30], 30])
+    })
+
+    test(`the error of a cleanup inside leaves ${outer}, also through a catch of Cancel`, function* () {
+      const error = new Error('in cleanup')
+      const clumsy = sixTimes(() => cancelAfter(40, () => waits(() => failAfter(1, error))), isCancel)
+      const outcome = yield* spin({ link: false }, () => limit(12, clumsy)).join()
+      const { error: thrown, value }: any = outcome
+      assert.deepEqual([thrown ?? value, now()], [error, 13])
+    })
+  }
+
+  test('three limits end each its own block, of whatever kind they are', function* () {
+    const kinds = outers.map(([, limit]) => limit)
+    for (const outer of kinds) {
+      for (const middle of kinds) {
+        for (const inner of kinds) {
+          const [begin, log] = [now(), [] as unknown[]]
+          const level = (limit: typeof outer, ms: number, body: () => Op<unknown>) =>
+            function* () {
+              log.push(yield* limit(ms, body), now() - begin)
+              yield* sleep()
+            }
+          const nest = level(
+            middle,
+            20,
+            level(inner, 10, () => sleep()),
+          )
+          log.push(yield* outer(30, nest), now() - begin)
+          assert.deepEqual(log, ['outer', 10, 'outer', 20, 'outer', 30])
+        }
+      }
+    }
+  })
+
+  test('a limit inside a shield strikes there, although a stop waits outside', function* () {
+    const log: unknown[] = []
+    const fiber = yield* started(() =>
+      shield(function* () {
+        log.push(yield* moveOnAfter(10, () => sleep(), 'limit'))
+        log.push('committed')
+      }),
+    )
+    yield* fiber.stop()
+    assert.deepEqual([log, now()], [['limit', 'committed'], 10])
+  })
+
+  test('so does a limit that cleanup opens, although a limit further out has expired meanwhile', function* () {
+    const log: unknown[] = []
+    const cleanup = function* () {
+      log.push(yield* moveOnAfter(30, () => sleep(), 'limit of the cleanup'))
+    }
+    const inner = () => moveOnAfter(10, () => waits(cleanup), 'inner')
+    assert.equal(yield* moveOnAfter(20, inner, 'outer'), 'inner')
+    assert.deepEqual(log, ['limit of the cleanup'])
+  })
+
+  test('a limit whose stop was held has no deadline any more when one further out is struck', function* () {
+    let isWhole = false
+    const held = () => shield(() => sleep(30))
+    const cleanup = function* () {
+      yield* sleep(100)
+      isWhole = true
+    }
+    const inner = function* () {
+      yield* held()
+      yield* waits(cleanup)
+    }
+    const limited = () => moveOnAfter(10, inner, { value: 'inner', grace: 50 })
+    spin(() => sleep()) // a child, for which a deadline leaves time
+    assert.equal(yield* moveOnAfter(20, limited, 'outer'), 'outer')
+    assert.deepEqual([isWhole, reports(), now()], [true, [], 130])
+  })
 })
 
 describe('S66 after the signal was thrown', () => {
+  test('a cancelAfter that expires throws also if its cleanup kills its own fiber: no code goes on as if nothing had happened', function* () {
+    const log: unknown[] = []
+    const fiber = spin({ link: false }, function* () {
+      const value = yield* cancelAfter(
+        1,
+        function* () {
+          try {
+            yield* sleep()
+          } finally {
+            Fiber.current.kill()
+          }
+        },
+        'too slow',
+      )
+      log.push(value)
+    })
+    const outcome = yield* fiber.join()
+    assert.deepEqual([outcome.type, (outcome as any).error?.message, log], ['error', 'too slow', []])
+  })
+
   test('a block or body that ends normally, or throws an error with the signal in its cause chain, counts as stopped', function* () {
     const wraps = (error: unknown): never => {
       throw new Error('wrapped again', { cause: new Error('wrapped', { cause: error }) })
@@ -163,22 +411,16 @@ describe('S66 after the signal was thrown', () => {
     assert.ok((yield* failureOf(fails)) instanceof FiberStopped)
   })
 
-  test('the Cancel of cancelAfter is an ordinary error: a block that catches it lives on', function* () {
-    const value = yield* cancelAfter(10, function* () {
-      assert.ok((yield* thrownBy(sleep())) instanceof Cancel)
-      yield* sleep(20)
-      Fiber.current.send('message')
-      return yield* receive() // not refused: nothing unwinds here
-    })
-    assert.deepEqual([value, now()], ['message', 30])
-  })
-
+  /** The name of the error that cancelAfter throws at its edge. */
+  function* caught(ms: number, body: (timeout: Timeout) => Op<string>): Routine<string> {
+    return (yield* thrownBy(cancelAfter(ms, body))).name
+  }
   const limits: [(ms: number, body: (timeout: Timeout) => Op<string>) => Op<unknown>, unknown][] = [
     [moveOnAfter, undefined],
-    [cancelAfter, 'recovered'],
+    [caught, 'Cancel'],
   ]
   for (const [limit, expected] of limits) {
-    test(`${limit.name} that has expired stays expired: reset() and extend() change nothing`, function* () {
+    test(`${limit === caught ? 'cancelAfter' : limit.name} that has expired stays expired: reset() and extend() change nothing`, function* () {
       const body = function* (timeout: Timeout) {
         yield* thrownBy(sleep())
         timeout.reset()
@@ -192,6 +434,17 @@ describe('S66 after the signal was thrown', () => {
       assert.equal(runtime().timers.size, 0)
     })
   }
+
+  test('a limit that has expired and not struck yet stays expired as well', function* () {
+    const body = function* (timeout: Timeout) {
+      timeout.reset()
+      timeout.extend(1000)
+      yield* sleep(10)
+      return 'revived'
+    }
+    assert.equal(yield* moveOnAfter(0, body, 'expired'), 'expired')
+    assert.equal(now(), 0)
+  })
 
   test('a scope whose body catches its stop and returns still throws the error of the child', function* () {
     const oops = new Error('oops')
@@ -222,9 +475,125 @@ describe('S66 after the signal was thrown', () => {
       assert.deepEqual([cleaned, now()], [1001, 1001])
     })
   }
+
+  const mine = new TypeError('mine')
+  const givens: [string, given: any, (thrown: any) => boolean][] = [
+    ['Cancel', undefined, (thrown) => thrown instanceof Cancel],
+    ['the error given', mine, (thrown) => thrown === mine],
+    ['the class given', RangeError, (thrown) => thrown instanceof RangeError],
+    ['the message given', 'too slow', (thrown) => thrown instanceof Cancel && thrown.message === 'too slow'],
+  ]
+  const throws = (signal: unknown): never => {
+    throw signal
+  }
+  const carries = (signal: unknown): never => {
+    throw new Error('wrapped', { cause: signal })
+  }
+  for (const [what, given, isRight] of givens) {
+    test(`an expired cancelAfter unwinds its body with its own stop, and throws ${what} where it was entered`, function* () {
+      const ends: [string, (signal: unknown) => unknown][] = [
+        ['throws it again', throws],
+        ['returns', () => 'its own'],
+        ['throws an error that carries it', carries],
+      ]
+      for (const [how, end] of ends) {
+        const begin = now()
+        let inside: unknown
+        const body = function* () {
+          inside = yield* thrownBy(sleep())
+          yield* sleep(20) // cleanup may wait
+          return end(inside)
+        }
+        const thrown = yield* thrownBy(cancelAfter(10, body, given))
+        assert.deepEqual(
+          [isStop(inside), inside instanceof Cancel, isRight(thrown)],
+          [true, false, true],
+          how,
+        )
+        assert.equal(now() - begin, 30)
+      }
+    })
+
+    test(`a cleanup error that leaves an expired cancelAfter is thrown, and keeps ${what} in suppressed`, function* () {
+      const error = new Error('in cleanup')
+      const thrown = yield* thrownBy(cancelAfter(10, () => waits(() => failAfter(5, error)), given))
+      assert.equal(thrown, error)
+      assert.deepEqual(suppressedErrors(error).map(isRight), [true])
+    })
+  }
+
+  test('a Cancel can only be caught outside of its limit', function* () {
+    const log: string[] = []
+    const value = yield* thrownBy(
+      cancelAfter(10, function* () {
+        try {
+          yield* sleep()
+        } catch (error) {
+          if (error instanceof Cancel) log.push('caught inside')
+          throw error
+        }
+      }),
+    )
+    assert.deepEqual([value instanceof Cancel, log], [true, []])
+  })
+
+  test('while cancelAfter unwinds its body, idle ops are refused as in any stop', function* () {
+    const body = function* () {
+      for (;;) {
+        try {
+          yield* receive()
+        } catch {}
+      }
+    }
+    assert.ok((yield* thrownBy(cancelAfter(10, body))) instanceof Cancel)
+    assert.equal(now(), 10)
+    assert.match(reports().join(), /^forced: swallowed stop at receive\(\)/)
+  })
+
+  test('the cleanup in a cancelAfter has the grace of its fiber; then it is forced, and the error is thrown', function* () {
+    const clings = () => waits(() => sleep())
+    const fiber = spin({ link: false, grace: 20 }, () => cancelAfter(10, clings, mine))
+    assert.deepEqual([yield* fiber.join(), now()], [{ type: 'error', error: mine }, 30])
+    assert.match(reports().join(), /^forced: /)
+  })
+
+  test('children of a scope in a cancelAfter are over, cleanup and all, when the error is thrown', function* () {
+    const log: unknown[] = []
+    const body = () =>
+      scope(function* () {
+        spin(() => waits(() => waits(() => log.push('cleaned up'), 20)))
+        yield* sleep()
+      })
+    assert.ok((yield* thrownBy(cancelAfter(10, body))) instanceof Cancel)
+    assert.deepEqual([log, now()], [['cleaned up'], 30])
+  })
+
+  test('a limit of 0 ms strikes at the first switchpoint, also if that is ready', function* () {
+    const ready = yield* started(() => sleep(0))
+    const body = function* () {
+      yield* ready
+      return 'went on'
+    }
+    assert.equal(yield* moveOnAfter(0, body, 'struck'), 'struck')
+  })
+
+  test('a fiber that is killed in the cleanup which a cancelAfter has begun is stopped, and does not fail', function* () {
+    const fiber = yield* started(() => cancelAfter(5, () => waits(() => sleep())))
+    yield* sleep(10)
+    assert.deepEqual(yield* fiber.kill(), { type: 'stopped', value: undefined })
+  })
 })
 
 describe('S67 raise and cancel', () => {
+  test('every error class may be given, Error itself too', function* () {
+    const thrown = [
+      (yield* spin({ link: false }, () => sleep()).raise(Error, 'no')) as { error?: Error },
+      (yield* spin({ link: false }, () => sleep()).cancel(Error)) as { error?: Error },
+    ].map(({ error }) => error?.constructor)
+    thrown.push((yield* thrownBy(cancelAfter(1, () => sleep(), Error))).constructor)
+    assert.deepEqual(thrown, [Error, Error, Error])
+  })
+
   for (const verb of ['raise', 'cancel'] as const) {
     test(`${verb} on a fiber that has not started fails it without running a line`, function* () {
       const outcome = yield* spin({ link: false }, () => assert.fail())[verb]('before it began')
@@ -615,7 +984,7 @@ describe('S70 exceptions of callbacks', () => {
     yield* spin(() => sleep(1)).join()
     for (const untap of untaps) untap()
     assert.ok(events.includes('spin') && events.includes('end'))
-    assert.deepEqual(new Set(reports()), new Set(['uncaught: a tap listener threw: Error: thrown by tap']))
+    assert.deepEqual(new Set(reports()), new Set(['uncaught: a tap listener failed: Error: thrown by tap']))
     assert.equal(runtime().stats().reports, reports().length)
   })
 
@@ -713,4 +1082,106 @@ describe('S70 exceptions of callbacks', () => {
     const body = mock.fn(waits as () => unknown, () => shy)
     assert.equal((yield* failureOf(body)).message, 'do not look')
   })
+
+  /** A signal that refuses to let go of its listeners. */
+  const stubborn = (): any => ({
+    aborted: false,
+    addEventListener() {},
+    removeEventListener: rethrowsAs('removeEventListener'),
+  })
+  function rethrowsAs(what: string): () => never {
+    return () => {
+      throw new Error(`thrown by ${what}`)
+    }
+  }
+  const lives: [string, body: () => unknown, act: (fiber: Fiber) => unknown, type: string][] = [
+    ['a value', () => 1, () => {}, 'value'],
+    ['a value after a wait', () => sleep(5), () => {}, 'value'],
+    ['an error', () => failAfter(1, new Error('its own')), () => {}, 'error'],
+    ['a stop', () => sleep(), (fiber) => fiber.stop(), 'stopped'],
+    ['a stop before its first turn', () => assert.fail(), (fiber) => fiber.stop(), 'stopped'],
+    ['a kill', () => sleep(), (fiber) => fiber.kill(), 'stopped'],
+    ['a raise', () => sleep(), (fiber) => fiber.raise('raised'), 'error'],
+    ['children that are stopped with it', () => void spin(() => waits(() => sleep(5))), () => {}, 'value'],
+  ]
+  for (const [what, body, act, type] of lives) {
+    test(`one of removeEventListener is reported, and a fiber that ends by ${what} dies once`, function* () {
+      let ends = 0
+      const untap = tap((event, subject) => void (event === 'end' && subject === fiber && ends++))
+      const fiber: Fiber = spin({ link: false, signal: stubborn() }, body as () => Op<unknown>)
+      const observers = [spin(() => fiber.join()), spin(() => fiber.join())]
+      if (what !== 'a stop before its first turn') yield* sleep(0)
+      act(fiber)
+      assert.deepEqual(
+        (yield* Fiber.await(...observers)).map((outcome: any) => outcome.type),
+        [type, type],
+      )
+      yield* sleep(1)
+      untap()
+      assert.deepEqual([ends, fiber.state, runtime().stats().fibers], [1, 'dead', 1])
+      assert.deepEqual(
+        reports().map((report) => report.includes('thrown by removeEventListener')),
+        [true],
+      )
+    })
+  }
+
+  test('one of removeEventListener does not cost a parent, siblings or awaiters their turn', function* () {
+    const log: string[] = []
+    const parent = spin(function* () {
+      spin(() => waits(() => log.push('older sibling')))
+      spin({ signal: stubborn() }, () => waits(() => log.push('child')))
+      spin(() => waits(() => log.push('younger sibling')))
+      yield* sleep(5)
+    })
+    const awaiter = spin(() => parent.join())
+    yield* Fiber.await(parent, awaiter)
+    assert.deepEqual(log.sort(), ['child', 'older sibling', 'younger sibling'])
+    assert.equal(runtime().stats().fibers, 1)
+  })
+
+  test('a restart of such a fiber goes well', function* () {
+    const fiber = spin({ link: false, signal: stubborn() }, () => sleep(10))
+    yield* sleep(1)
+    fiber.restart()
+    assert.deepEqual([(yield* fiber.join()).type, fiber.incarnation], ['value', 2])
+  })
+
+  test('one that a listener of the process throws inside a death is reported; the tree ends, and no fiber is left', async () => {
+    const { code, stdout, stderr } = await program(`
+      import { moveOnAfter, run, runtimeStats, sleep, spin, trap } from 'polyphony'
+      let p
+      await run(function* () {
+        p = spin({ name: 'p', link: false }, function* () {
+          spin('c', function* () { trap('SIGUSR2', () => {}); yield* sleep() })
+          yield* sleep(5)
+        })
+        yield* sleep(1)
+        process.on('removeListener', () => p.spin(() => sleep(1))) // throws: p is over by then
+        const outcome = yield* moveOnAfter(1000, () => p.join(), 'still not dead')
+        console.log(outcome?.type ?? outcome)
+      }).catch((error) => console.log(error.message))
+      console.log(runtimeStats().fibers, p.state)
+      process.removeAllListeners('removeListener')
+      process.exit()`)
+    assert.deepEqual([stdout, code], ['value\n0 dead\n', 0], stderr)
+    assert.match(stderr, /polyphony: .*a fiber cannot be spun|polyphony: .*is over/)
+  })
+
+  for (const moment of [RAN_OUT, ENDED, DIED] as const) {
+    test(`one of a listener to an end (${moment}) is reported, and the others are told`, function* () {
+      const fiber = yield* started(() => sleep(5))
+      const bad = {
+        before: null,
+        after: null,
+        watcher: null,
+        moment,
+        told: () => assert.fail('thrown by a listener'),
+      }
+      listen(fiber, bad)
+      assert.deepEqual(yield* fiber.join(), { type: 'value', value: undefined })
+      assert.match(reports().join(), /^uncaught: a listener to the end of .* failed: .*thrown by a listener$/)
+      assert.equal(runtime().stats().fibers, 1)
+    })
+  }
 })

@@ -3,7 +3,13 @@
 import { getEventListeners } from 'node:events'
 import {
   after,
+  all,
+  allSettled,
+  any,
   assert,
+  BadArgument,
+  type Call,
+  call,
   createLocal,
   describe,
   ensure,
@@ -13,7 +19,10 @@ import {
   failEverywhere,
   isStop,
   moveOnAfter,
+  now,
+  type Op,
   type Routine,
+  race,
   raiseEverywhere,
   receive,
   receiveAllPending,
@@ -24,6 +33,7 @@ import {
   spin,
   started,
   stopEverywhere,
+  supervise,
   tap,
   test,
   thrownBy,
@@ -54,6 +64,18 @@ function* pending(ms: number, incarnation = 1): Routine<unknown[]> {
 }
 
 describe('S41 restart', () => {
+  test('restartWith takes an array as args, and nothing else', function* () {
+    const fiber = spin(() => sleep())
+    for (const args of [5, 'abc', { length: 2 }, () => [], null]) {
+      assert.throws(
+        () => fiber.restartWith({ args: args as [] }),
+        /the args of restartWith\(\) need an array/,
+      )
+    }
+    assert.throws(() => fiber.restartWith({ keepMailbox: 'no' as never }), BadArgument)
+    yield* fiber.stop()
+  })
+
   test('ends the fiber, then runs its body again: the same handle, incarnation one higher', function* () {
     const log: string[] = []
     const untap = tap((event, fiber) => void (event === 'restart' && log.push(`tap: ${fiber.name}`)))
@@ -256,6 +278,25 @@ describe('S41 restart', () => {
       assert.deepEqual([fiber.state, fiber.incarnation], ['dead', 2])
     })
   }
+
+  test('of two restarts, the arguments of the first hold unless the second has others', function* () {
+    for (const [second, expected] of [
+      [[], 2],
+      [[3], 3],
+    ]) {
+      const seen: number[] = []
+      const fiber = spin(function* (n: number) {
+        seen.push(n)
+        yield* waits(() => sleep(5))
+      }, 1)
+      yield* sleep(1)
+      fiber.restart(2)
+      fiber.restart(...(second as number[]))
+      yield* sleep(10)
+      yield* fiber.stop()
+      assert.deepEqual(seen, [1, expected])
+    }
+  })
 
   test('between stop and restart the later verb wins, and its value counts', function* () {
     for (const verb of ['stop', 'terminate', 'kill'] as const) {
@@ -471,6 +512,106 @@ describe('S41 restart', () => {
     assert.ok(stopEverywhere(scenario, { check }).switchpoints > 5)
     raiseEverywhere(scenario, { check })
     failEverywhere(scenario, { check })
+  })
+
+  /** Ways to hear of the end of a fiber that is restarted while they wait. */
+  const hearers: [string, (fiber: Fiber<number>) => Op<unknown>][] = [
+    ['yield*', (fiber) => fiber],
+    ['await', (fiber) => fiber.await()],
+    ['join', (fiber) => fiber.join()],
+    ['Fiber.await', (fiber) => Fiber.await(fiber)],
+    ['Fiber.select', (fiber) => selected(fiber)],
+    ['all', (fiber) => all([fiber])],
+    ['allSettled', (fiber) => allSettled([fiber])],
+    ['race', (fiber) => race([fiber])],
+    ['any', (fiber) => any([fiber])],
+    ['a monitor', (fiber) => monitored(fiber)],
+    ['a call put before', (fiber) => call(fiber, 'question')],
+    ['a call put while it is taken down', (fiber) => asksAt(11, fiber)],
+  ]
+  function* selected(fiber: Fiber<number>): Routine<number> {
+    return (yield* Fiber.select(fiber))[1]
+  }
+  /** The ends that a monitor is told of. */
+  function* monitored(fiber: Fiber<number>): Routine<unknown> {
+    fiber.monitor()
+    yield* sleep(200)
+    return receiveAllPending<FiberEnd>().map(({ outcome }) => outcome)
+  }
+  function* asksAt(ms: number, fiber: Fiber<number>): Routine<unknown> {
+    yield* sleep(ms)
+    return yield* call(fiber, 'question')
+  }
+  /** In its first life it waits, and cleans up for 5 ms; in its second it answers a question, and ends with a value. */
+  function* member(): Routine<number> {
+    const { incarnation } = Fiber.current
+    if (incarnation === 1) yield* waits(() => sleep(5))
+    const question = yield* moveOnAfter(50, () => receive<Call>())
+    question?.reply('answered')
+    yield* sleep(10)
+    return incarnation
+  }
+  /** What is heard of a fiber that is restarted at 10 ms. */
+  function* heard(hear: (fiber: Fiber<number>) => Op<unknown>, restart: (fiber: Fiber<number>) => void) {
+    const fiber = spin({ name: 'member', link: false }, member)
+    restart(fiber)
+    const begin = now()
+    yield* sleep(1) // all have begun
+    const hearer = spin({ link: false }, () => hear(fiber))
+    const outcome = yield* hearer.join()
+    const { error, value }: any = outcome
+    yield* fiber.join()
+    assert.equal(fiber.incarnation, 2)
+    return [error === undefined ? value : error.name, now() - begin]
+  }
+  const byHand = (fiber: Fiber) => void after(10, () => void fiber.restart())
+  for (const strategy of ['oneForAll', 'restForOne'] as const) {
+    const withItsGroup = (fiber: Fiber) => {
+      const first: Fiber = spin({ name: 'first', link: false }, function* () {
+        if (first.incarnation === 1) yield* failAfter(10, new Error('of another child'))
+      })
+      spin('supervisor', () => supervise([first, fiber], { restart: 'onError', strategy }))
+    }
+    for (const [what, hear] of hearers) {
+      test(`a restart with its group, ${strategy}, is told like one by hand: ${what}`, function* () {
+        const told = yield* spin(() => heard(hear, withItsGroup))
+        assert.deepEqual(told, yield* spin(() => heard(hear, byHand)))
+      })
+    }
+
+    test(`awaiters of a fiber that is restarted with its group, ${strategy}, wait on`, function* () {
+      const waiters = function* (fiber: Fiber<number>): Routine<unknown> {
+        const ways = [() => fiber.await(), () => fiber.join(), () => Fiber.select(fiber)]
+        const fibers = ways.map((way) => spin<unknown, []>(way as () => Op<unknown>))
+        return (yield* Fiber.await(...fibers)).map((value: any) => value.value ?? value[1] ?? value)
+      }
+      assert.deepEqual(yield* spin(() => heard(waiters, withItsGroup)), [[2, 2, 2], 75])
+    })
+  }
+
+  test('the awaiter of the child that itself failed has its error, though it is restarted (S42)', function* () {
+    const error = new Error('its own')
+    const child: Fiber<any> = spin({ link: false }, () =>
+      child.incarnation === 1 ? failAfter(5, error) : 'well',
+    )
+    const awaiter = spin(() => thrownBy(child))
+    yield* supervise([child, { body: () => sleep(20) }], { restart: 'onError', strategy: 'oneForAll' })
+    assert.deepEqual([yield* awaiter, yield* child], [error, 'well'])
+  })
+
+  test('awaiters of a fiber that waits for the restart of its group are told when it is stopped instead', function* () {
+    const sibling = spin('sibling', () => sleep())
+    const failing = spin('failing', () => failAfter(5, new Error('again')))
+    const told = spin(() => sibling.join())
+    spin(function* () {
+      yield* sleep(10)
+      assert.deepEqual([sibling.state, told.state], ['dead', 'waiting'])
+      sibling.stop()
+      failing.stop()
+    })
+    yield* supervise([sibling, failing], { restart: 'onError', strategy: 'oneForAll', backoff: 100 })
+    assert.equal((yield* told).type, 'stopped')
+    assert.equal(now(), 10)
   })
 })
 

@@ -1,5 +1,5 @@
 // Signals: S46 to S48, sent by the system to processes of their own. What each program does is in programs/signals.ts.
-// Traps and waits inside one process: test/node/trap.test.ts and awaitsignal.test.ts.
+// Traps and waits inside one process: test/node/trap.test.ts and await-signal.test.ts.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ function declare(rows: Record<string, [promise: string, expected: Expected]>): v
 
 const STOPPING = (signal: string, how = signal === 'SIGINT' ? 'Ctrl-C again' : 'SIGINT') =>
   lines(`polyphony: ${signal}: stopping, cleanup has up to 5 s; ${how} cuts it short`)
-const KILLING = lines('polyphony: SIGINT: cleanup may not wait any more; once more exits at once')
+const KILLING = lines('polyphony: SIGINT: cleanup may no longer wait; another SIGINT exits at once')
 const cleanedUp = (signal: string, ...names: string[]) =>
   names.flatMap((name) => [`${name} cleaned up: ${signal}`, `${name} over`])
 

@@ -15,6 +15,7 @@ import {
   type RestartRule,
   type Routine,
   receive,
+  reports,
   type Strategy,
   type SuperviseOptions,
   sleep,
@@ -24,7 +25,9 @@ import {
   suppressedErrors,
   test,
   thrownBy,
+  waits,
 } from '../prelude.js'
+import { signals } from '../shared/signals.js'
 import { failsAtEnd, failsOnce, flaky, kinds, server, slow } from '../supervise/lives.js'
 
 const boom = new Error('boom')
@@ -126,6 +129,33 @@ describe('S42 rules and strategies', () => {
     assert.deepEqual([lasting.state, now()], ['dead', 55])
   })
 
+  test('a child of a list that was over and is restarted by hand is waited for, and stopped at the end', function* () {
+    for (const isStopped of [false, true]) {
+      const since = now()
+      const child: Fiber = spin(() => sleep(child.incarnation === 1 ? 10 : 50))
+      const supervisor = spin(() => supervise([child, spin(() => sleep(20))]))
+      after(15, () => void child.restart())
+      yield* sleep(30)
+      if (isStopped) supervisor.stop()
+      yield* supervisor.join()
+      assert.deepEqual([child.state, now() - since], ['dead', isStopped ? 30 : 65])
+    }
+  })
+
+  test('a child of a list that was detached is not watched when it comes back, nor when it is restarted then', function* () {
+    const host = Fiber.current
+    const child: Fiber = spin(() => (child.incarnation === 1 ? sleep() : failAfter(5, boom)))
+    spin(function* () {
+      yield* sleep(1)
+      child.attachTo(Fiber.current)
+      child.attachTo(host)
+      child.restart()
+      yield* sleep(20)
+    })
+    const op = supervise([child, { body: () => sleep(20) }], { restart: 'onError' })
+    assert.equal(yield* thrownBy(op), boom)
+  })
+
   const strategies: [Strategy, string, string][] = [
     ['oneForOne', 'the others are left alone', '!x +x'],
     ['oneForAll', 'all are stopped newest first, then started in order', '!x -d -c -b -a +a +b +x +c +d'],
@@ -175,6 +205,24 @@ describe('S42 rules and strategies', () => {
     })
     yield* moveOnAfter(50, () => op)
     assert.deepEqual([log.join(' '), sibling.incarnation], ['+x !x ?x ?cleanup +x -x', 2])
+  })
+
+  test('a sibling that is being restarted by hand when its group goes down comes back with it', function* () {
+    const log: string[] = []
+    const sibling = spin(server, 'a', log, 20)
+    after(2, () => void sibling.restart('b', log))
+    const failing = { body: failsOnce, args: ['x', log, 5] }
+    yield* moveOnAfter(50, () => supervise([sibling, failing], { strategy: 'oneForAll', restart: 'onError' }))
+    assert.equal(log.join(' '), '+a +x !x -a +b +x -x -b')
+  })
+
+  test('without a list, a child that was over and is restarted by hand is watched again, as the newest', function* () {
+    const log: string[] = []
+    const first: Fiber = spin(() => (first.incarnation === 1 ? sleep(1) : server('first', log)))
+    spin(failsOnce, 'x', log, 10)
+    after(5, () => void first.restart())
+    yield* moveOnAfter(50, () => supervise({ strategy: 'restForOne', restart: 'onError' }))
+    assert.deepEqual([log.join(' '), first.incarnation], ['+x !x -first +x -first -x', 3])
   })
 
   test('a child of another part that fails while a group is down is dealt with afterwards', function* () {
@@ -251,6 +299,31 @@ describe('S42 rules and strategies', () => {
     yield* supervise([{ body: () => 1 }])
     spin(failAfter, 10, boom)
     assert.equal(yield* thrownBy(sleep(100)), boom)
+  })
+
+  for (const [what, strike] of signals) {
+    test(`right after ${what}, a child that fails in its first turn is watched`, function* () {
+      for (const link of [true, false]) {
+        yield* strike()
+        const child: Fiber<number> = spin({ link }, () => {
+          if (child.incarnation < 3) throw new Error('at once')
+          return child.incarnation
+        })
+        yield* supervise([child], { restart: 'onError' })
+        assert.deepEqual([child.incarnation, reports()], [3, []])
+      }
+    })
+  }
+
+  test('a supervisor told of an error is the only one told, a thousand times in a row, also with link: false', function* () {
+    let told = 0
+    for (let i = 0; i < 1000; i++) {
+      const child = spin({ link: false }, () => {
+        throw new Error('at once')
+      })
+      yield* supervise([child], { onError: () => (++told > 0 ? 'ignore' : undefined) })
+    }
+    assert.deepEqual([told, reports().length], [1000, 0])
   })
 })
 
@@ -346,10 +419,39 @@ describe('S43 intensity and back-off', () => {
     assert.deepEqual(times, [0, 100, 300, 6400, 6600])
   })
 
+  test('so does one that was restarted by hand while it waited for its restart', function* () {
+    const times: number[] = []
+    const child = spin(function* () {
+      times.push(now())
+      yield* failAfter(times.length === 2 ? 6000 : 1, boom)
+    })
+    after(50, () => void child.restart())
+    yield* moveOnAfter(6200, () => supervise([child], { restart: 'onError', backoff: { delay: 100 } }))
+    assert.deepEqual(times, [0, 50, 6150])
+  })
+
   test('a restart that waits still counts', function* () {
     const op = supervise([{ body: flaky(9, 0).body }], { restart: 'onError', backoff: 1000 })
     assert.equal((yield* thrownBy(op)).code, 'RESTART_INTENSITY')
     assert.equal(now(), 3000)
+  })
+
+  test('a restart by hand in a callback counts beside that of the group', function* () {
+    const children = [spin(failsOnce, 'x', [], 5), spin('other', () => sleep())]
+    const op = supervise(children, {
+      strategy: 'oneForAll',
+      restart: 'onError',
+      intensity: { restarts: 1 },
+      onDone: (fiber) => (fiber.name === 'other' && fiber.incarnation === 1 ? fiber.restart() : undefined),
+    })
+    assert.equal((yield* thrownBy(op)).code, 'RESTART_INTENSITY')
+  })
+
+  test('a child that was stopped while it waited for its restart stays dead when its time has come', function* () {
+    const child = spin(flaky(1, 10).body)
+    after(100, () => void child.stop())
+    yield* supervise([child, { body: () => sleep(2000) }], { restart: 'onError', backoff: 1000 })
+    assert.deepEqual([child.incarnation, now()], [1, 2000])
   })
 
   test('a stop calls off the restart that waits: the later verb wins', function* () {
@@ -408,6 +510,22 @@ describe('S44 the end', () => {
     assert.deepEqual(Fiber.current.children, [])
   })
 
+  test('a child that is being restarted by hand is stopped for the reason of the end, and does not come back', function* () {
+    const log: unknown[] = []
+    const body = function* () {
+      log.push(Fiber.current.incarnation)
+      yield* waits(function* () {
+        yield* sleep(10)
+        log.push(Fiber.current.stopReason)
+      })
+    }
+    const host = yield* started(() => supervise([{ body }]))
+    host.children[0]?.restart()
+    yield* sleep(5)
+    yield* host.stop(undefined, { reason: 'closing time' })
+    assert.deepEqual([log, now()], [[1, 'closing time'], 11])
+  })
+
   test('until any: a child that somebody stopped has ended for good', function* () {
     const [a, b] = [spin(() => sleep()), spin(() => sleep())]
     after(5, () => void a.stop())
@@ -422,6 +540,21 @@ describe('S44 the end', () => {
     const options = { until: 'any', strategy: 'oneForAll', restart: 'onError' } as const
     yield* supervise([worker, temporary, lasting], options)
     assert.deepEqual([worker.incarnation, now()], [2, 20])
+  })
+
+  test('until any: a sibling that ends by itself, or is stopped, while its group is taken down does count', function* () {
+    for (const [sibling, stopAt, end] of [
+      [() => sleep(8), 1000, 15],
+      [() => waits(() => sleep(10)), 20, 25],
+    ] as const) {
+      const since = now()
+      const child = spin(sibling)
+      after(stopAt, () => void child.stop())
+      const children = [spin(failsOnce, 'x', [], 5), child, slow('newest', [], 10)] // the newest is down at 15
+      const options = { until: 'any', strategy: 'oneForAll', restart: 'onError' } as const
+      yield* moveOnAfter(100, () => supervise(children, options))
+      assert.equal(now() - since, end)
+    }
   })
 
   test('a child that is restarted while it is being stopped for good is stopped again', function* () {
@@ -504,6 +637,24 @@ describe('S44 the end', () => {
     assert.equal(now(), 35) // 5, then three times 10
   })
 
+  test('what strikes from outside passes through once the children are stopped; their errors are all beside it', function* () {
+    const [a, b] = [new Error('a'), new Error('b')]
+    const children = [a, b].map((error) => ({ body: failsAtEnd, args: [error, 5] }))
+    const strikes: ((host: Fiber, error: Error) => unknown)[] = [
+      (host, error) => host.raise(error),
+      (host, error) => host.spin(failAfter, 0, error), // not in the list
+    ]
+    for (const strike of strikes) {
+      const outside = new Error('from outside')
+      const host = spin({ link: false }, () =>
+        supervise(children, { restart: 'always', strategy: 'oneForAll', onError: () => 'restart' }),
+      )
+      after(10, () => void strike(host, outside))
+      assert.deepEqual(yield* host.join(), { type: 'error', error: outside })
+      assert.deepEqual(suppressedErrors(outside), [b, a])
+    }
+  })
+
   test('the error of a child that fails as it is stopped at the end is thrown, once', function* () {
     const children = [{ body: failsAtEnd, args: [boom] }, { body: () => sleep(1) }]
     assert.equal(yield* thrownBy(supervise(children, { until: 'any' })), boom)
@@ -544,13 +695,14 @@ describe('S44 the end', () => {
     assert.equal(log.join(' '), '+judged -judged false false false false')
   })
 
-  test('a supervisor that is abandoned in a callback reports the errors it had in hand, and bubbles later ones', function* () {
+  test('a supervisor that is abandoned in a callback fails with the errors it had in hand, and with later ones', function* () {
     const late = new Error('late')
+    const inHand = new Error('in hand')
     let member!: Fiber
     const supervisor = spin({ link: false, grace: 10 }, function* () {
       spin(failsAtEnd, late, 1)
       spin(failAfter, 10, boom)
-      member = spin(failsAtEnd, new Error('in hand'))
+      member = spin(failsAtEnd, inHand)
       yield* supervise({
         strategy: 'restForOne',
         restart: 'onError',
@@ -568,8 +720,8 @@ describe('S44 the end', () => {
       })
     })
     yield* sleep(20)
-    assert.deepEqual(yield* supervisor.stop(), { type: 'error', error: late })
-    assert.deepEqual(kinds(), ['forced', 'abandoned', 'unobserved'])
+    assert.deepEqual(yield* supervisor.stop(), { type: 'error', error: inHand })
+    assert.deepEqual([suppressedErrors(inHand), kinds()], [[late], ['forced', 'abandoned']])
     assert.equal(member.send('anybody?'), false)
   })
 
@@ -585,7 +737,7 @@ describe('S44 the end', () => {
     assert.deepEqual(kinds(), [])
   })
 
-  test('a time limit whose grace is over leaves no child unasked, and no error is lost', function* () {
+  test('a time limit whose grace is over leaves no child unasked; an error is thrown at its edge, a later one after it', function* () {
     const [early, late] = [new Error('early'), new Error('late')]
     const log: string[] = []
     const children = [
@@ -593,9 +745,8 @@ describe('S44 the end', () => {
       { body: failsAtEnd, args: [late, 30] },
       { body: failsAtEnd, args: [early] },
     ]
-    yield* moveOnAfter(50, () => supervise(children), { grace: 5 })
+    assert.equal(yield* thrownBy(moveOnAfter(50, () => supervise(children), { grace: 5 })), early)
     assert.equal(now(), 55)
-    assert.equal(yield* thrownBy(sleep(1)), early)
     assert.equal(yield* thrownBy(sleep(100)), late)
     assert.deepEqual(log, ['+a', '-a'])
   })

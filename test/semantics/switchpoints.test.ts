@@ -2,7 +2,11 @@
 
 import { BaseOp, settle } from '#core/index'
 import {
+  all,
+  allSettled,
+  any,
   assert,
+  cancelAfter,
   createLocal,
   describe,
   ensure,
@@ -10,8 +14,12 @@ import {
   isStop,
   moveOnAfter,
   type Op,
+  type Routine,
+  race,
   receive,
   receiveAllPending,
+  reports,
+  retry,
   runtime,
   scope,
   shield,
@@ -19,11 +27,13 @@ import {
   snooze,
   spin,
   started,
+  supervise,
   test,
   thrownBy,
   tryReceive,
   until,
 } from '../prelude.js'
+import { signals } from '../shared/signals.js'
 
 describe('S08 two kinds of functions', () => {
   test('an op does nothing until it is yield*ed', function* () {
@@ -145,4 +155,93 @@ describe('S10 a waiter takes its place first', () => {
       Array.from(values, (_, i) => i + 1),
     )
   })
+
+  /** Blocks and combinators that are given, or look at, a fiber that fails in its first turn; and what they make of it. */
+  const isFailure = (outcome: any) => outcome?.type === 'error'
+  function* throwsIts(fiber: Fiber<any>, op: Op<unknown>): Routine<boolean> {
+    return (yield* thrownBy(op)) === (fiber.outcome as any).error
+  }
+  function* later(): Routine<boolean> {
+    yield* sleep(1)
+    return true
+  }
+  const begins: [string, (fiber: Fiber<any>) => Op<unknown>][] = [
+    ['scope', (fiber) => scope(() => fiber.join())],
+    ['moveOnAfter', (fiber) => moveOnAfter(100, () => fiber.join())],
+    ['cancelAfter', (fiber) => cancelAfter(100, () => fiber.join())],
+    ['ensure', (fiber) => ensure(() => fiber.join(), Math.random)],
+    ['shield', (fiber) => shield(() => fiber.join())],
+    [
+      'limits in a scope in a shield',
+      (fiber) => shield(() => scope(() => moveOnAfter(9, () => fiber.join()))),
+    ],
+    ['retry', (fiber) => retry(() => fiber.join())],
+    ['all', (fiber) => throwsIts(fiber, all([fiber]))],
+    ['race', (fiber) => throwsIts(fiber, race([fiber]))],
+    ['allSettled', (fiber) => allSettled([fiber])],
+    ['any', (fiber) => any([fiber, later])],
+    ['with of a local', (fiber) => createLocal(1).with(2, () => fiber.join())],
+    ['supervise', (fiber) => supervised(fiber)],
+  ]
+  /** Whether supervise was told of the end. */
+  function* supervised(fiber: Fiber): Routine<boolean> {
+    let told = 0
+    yield* supervise([fiber], { onError: () => (++told > 0 ? 'ignore' : undefined) })
+    return told === 1
+  }
+  const isRight = (answer: any): boolean => answer === true || isFailure(answer) || answer?.some?.(isRight)
+
+  /** A fiber fails in its first turn; the block on the next line must be the one that hears of it. */
+  function* hears(begin: (fiber: Fiber<any>) => Op<unknown>, options: object): Routine<boolean> {
+    const fiber = spin(options, () => {
+      throw new Error('failed at once')
+    })
+    try {
+      return isRight(yield* begin(fiber))
+    } catch {
+      return false
+    }
+  }
+
+  /** Gives way once, then finishes so many ops that are ready. */
+  function* spend(ops: number): Routine<void> {
+    const ready = function* () {
+      Fiber.current.send('message')
+      yield* receive()
+    }
+    let hasGivenWay = false
+    const other = spin(() => (hasGivenWay = true))
+    while (!hasGivenWay) yield* ready()
+    yield* other
+    for (let i = 0; i < ops; i++) yield* ready()
+  }
+
+  for (const [name, begin] of begins) {
+    test(`${name} begins at once, however much of the budget is spent: a fiber spun before it has not run yet`, function* () {
+      for (const link of [true, false]) {
+        let deaf = 0
+        for (let i = 0; i < 1000; i++) if (!(yield* hears(begin, { link }))) deaf++
+        assert.deepEqual([deaf, reports().length], [0, 0], `link: ${link}`)
+        yield* sleep(1)
+      }
+    })
+
+    test(`${name} begins at once when 128 ready ops have gone before`, function* () {
+      const deaf: number[] = []
+      for (let ops = 120; ops < 140; ops++) {
+        yield* spend(ops)
+        if (!(yield* hears(begin, {}))) deaf.push(ops)
+      }
+      assert.deepEqual(deaf, [])
+    })
+
+    test(`${name} begins at once right after a signal was delivered`, function* () {
+      const deaf: string[] = []
+      for (const [what, strike] of signals) {
+        yield* strike()
+        if (!(yield* hears(begin, {}))) deaf.push(what)
+      }
+      assert.deepEqual([deaf, reports()], [[], []])
+    })
+  }
 })

@@ -2,23 +2,32 @@
 
 import {
   after,
+  all,
   assert,
   BadYield,
+  type Call,
+  Condition,
   call,
+  cancelAfter,
   DeadlockError,
   describe,
+  endListeners,
+  ensure,
   Fiber,
   FiberStopped,
   failAfter,
   failing,
   isStop,
+  Mutex,
   moveOnAfter,
   neverLetsGo,
+  now,
   type Op,
   type Routine,
   raiseEverywhere,
   receive,
   runtime,
+  Semaphore,
   scope,
   shield,
   sleep,
@@ -30,6 +39,8 @@ import {
   test,
   thrownBy,
   transfer,
+  until,
+  use,
   virtual,
   waits,
   whole,
@@ -281,6 +292,22 @@ describe('S32 awaiting yourself', () => {
     assert.match(error.message, /own full mailbox/)
   })
 
+  test('a circle through a full mailbox is not refused: any code can raise the cap', function* () {
+    const receiver = spin(function* () {
+      Fiber.current.mailbox.cap(1)
+      yield* sleep(2)
+      return yield* sender
+    })
+    const sender: Fiber<boolean[]> = spin(function* () {
+      yield* sleep(1)
+      return [yield* receiver.mailbox.push(1), yield* receiver.mailbox.push(2)]
+    })
+    yield* sleep(3)
+    assert.equal(receiver.state, 'waiting')
+    receiver.mailbox.cap(2)
+    assert.deepEqual(yield* receiver, [true, true])
+  })
+
   /** So many fibers in a circle, each awaits the next; they come one after the other. */
   function circle(n: number, wait = (fiber: Fiber<any>): Op<unknown> => fiber.join()): Fiber<any>[] {
     const fibers: Fiber<any>[] = Array.from({ length: n }, (_, i) =>
@@ -296,13 +323,13 @@ describe('S32 awaiting yourself', () => {
     const [a, b] = circle(2)
     const error = yield* thrownBy(b!)
     assert.ok(error instanceof DeadlockError)
-    assert.match(error.message, /f1 -> f0 -> f1$/)
+    assert.match(error.message, /main > f1.*main > f0/s)
     assert.deepEqual((yield* a!.join()).type, 'value') // b has ended, so a goes on
-    assert.ok((yield* thrownBy(circle(99).at(-1)!)) instanceof DeadlockError)
+    assert.ok((yield* thrownBy(circle(1000).at(-1)!)) instanceof DeadlockError)
   })
 
-  test('one that is longer than 100 is left to S33', async () => {
-    const deadlock = virtual(() => circle(100).at(-1)!)
+  test('one that is longer than 1,000 is left to S33', async () => {
+    const deadlock = virtual(() => circle(1001).at(-1)!)
     await assert.rejects(deadlock, { code: 'DEADLOCK', message: /f0 {2}waiting for f1 to end/ })
   })
 
@@ -331,6 +358,497 @@ describe('S32 awaiting yourself', () => {
     })
     assert.equal(yield* parent, 1)
     assert.equal(child.outcome?.type, 'stopped')
+  })
+
+  /** A fiber that begins at `ms`, and gives what it ends with: the DeadlockError, or its value. */
+  type Part = [name: string, ms: number, body: () => Op<unknown>]
+  /** Runs the parts beside a fiber that lives on, and gives how each ended. What hangs is stopped after a while. */
+  function* play(parts: Part[]): Routine<Record<string, any>> {
+    spin('ticker', function* () {
+      for (;;) yield* sleep(1)
+    })
+    const fibers = parts.map(([name, ms, body]) =>
+      spin({ name, link: false }, function* () {
+        yield* sleep(ms)
+        return yield* body()
+      }),
+    )
+    players.splice(0, Infinity, ...fibers)
+    yield* sleep(100)
+    const ends: Record<string, any> = {}
+    for (const fiber of fibers) {
+      const { error, value, type }: any = fiber.outcome ?? { value: 'hangs' }
+      ends[fiber.name] = error ?? (type === 'stopped' ? type : value)
+      fiber.kill()
+    }
+    return ends
+  }
+  /** The fibers of the play, by their place. */
+  const players: Fiber<any>[] = []
+  const part = (i: number) => players[i] as Fiber<any>
+  const named = (...names: string[]) => names.map((name) => new Mutex({ name }))
+  const inside = (mutex: Mutex | undefined, ms: number, then: () => Op<unknown>) => () =>
+    mutex!.synchronize(function* () {
+      yield* sleep(ms)
+      return yield* then()
+    })
+  const isOver = () => sleep(0)
+
+  /** What closes a circle, which part closes it, and what its message must name. */
+  const circles: [string, () => Part[], closer: string, says: RegExp[]][] = [
+    [
+      'two mutexes, locked in two orders',
+      () => {
+        const [a, b] = named('accounts', 'ledger')
+        return [
+          ['one', 1, inside(a, 5, () => b!.synchronize(isOver))],
+          ['two', 2, inside(b, 5, () => a!.synchronize(isOver))],
+        ]
+      },
+      'two',
+      [/main > one/, /main > two/, /accounts/, /ledger/],
+    ],
+    [
+      'two mutexes, by lock()',
+      () => {
+        const [a, b] = named('accounts', 'ledger')
+        const both = (x: Mutex, y: Mutex) =>
+          function* () {
+            yield* x.lock()
+            try {
+              yield* sleep(5)
+              yield* y.lock()
+              y.unlock()
+            } finally {
+              x.unlock()
+            }
+          }
+        return [
+          ['one', 1, both(a!, b!)],
+          ['two', 2, both(b!, a!)],
+        ]
+      },
+      'two',
+      [/main > one/, /main > two/, /accounts/, /ledger/],
+    ],
+    [
+      'three mutexes',
+      () => {
+        const list = named('a1', 'b2', 'c3')
+        return list.map((mutex, i) => [
+          `f${i}`,
+          i,
+          inside(mutex, 5, () => list[(i + 1) % 3]!.synchronize(isOver)),
+        ])
+      },
+      'f2',
+      [/main > f0/, /main > f1/, /main > f2/, /a1/, /b2/, /c3/],
+    ],
+    [
+      'a mutex held twice by its fiber',
+      () => {
+        const [a, b] = named('accounts', 'ledger')
+        return [
+          ['one', 1, () => a!.synchronize(inside(a, 5, () => b!.synchronize(isOver)))],
+          ['two', 2, inside(b, 5, () => a!.synchronize(isOver))],
+        ]
+      },
+      'two',
+      [/accounts/, /ledger/],
+    ],
+    [
+      'a mutex, and an await of the fiber that wants it',
+      () => {
+        const [a] = named('accounts')
+        return [
+          ['one', 1, inside(a, 5, () => part(1).join())],
+          ['two', 2, () => a!.synchronize(isOver)],
+        ]
+      },
+      'one',
+      [/main > one/, /main > two/, /accounts/],
+    ],
+    [
+      'the same, and the await comes first',
+      () => {
+        const [a] = named('accounts')
+        return [
+          ['one', 1, inside(a, 5, () => part(1).join())],
+          ['two', 10, () => a!.synchronize(isOver)],
+        ]
+      },
+      'two',
+      [/main > one/, /main > two/, /accounts/],
+    ],
+    [
+      'a mutex, and a call to the fiber that wants it before it receives',
+      () => {
+        const [a] = named('accounts')
+        return [
+          ['one', 1, inside(a, 5, () => call(part(1), 'question'))],
+          ['two', 2, () => a!.synchronize(isOver)],
+        ]
+      },
+      'one',
+      [/main > one/, /main > two/, /accounts/],
+    ],
+    [
+      'two fibers that call each other',
+      () => [
+        ['one', 1, () => call(part(1), 'question')],
+        ['two', 2, () => call(part(0), 'question')],
+      ],
+      'two',
+      [/main > one/, /main > two/],
+    ],
+    [
+      'a call and an await',
+      () => [
+        ['one', 1, () => call(part(1), 'question')],
+        ['two', 2, () => part(0)],
+      ],
+      'two',
+      [/main > one/, /main > two/],
+    ],
+    [
+      'a mutex in a scope, a shield and an ensure',
+      () => {
+        const [a, b] = named('accounts', 'ledger')
+        const wrapped = () =>
+          scope(() =>
+            shield(() =>
+              ensure(
+                () => b!.synchronize(isOver),
+                () => {},
+              ),
+            ),
+          )
+        return [
+          ['one', 1, inside(a, 5, wrapped)],
+          ['two', 2, inside(b, 5, () => a!.synchronize(isOver))],
+        ]
+      },
+      'two',
+      [/accounts/, /ledger/],
+    ],
+  ]
+  for (const [what, parts, closer, says] of circles) {
+    test(`a circle is named when it closes, also beside fibers that live on: ${what}`, function* () {
+      const ends = yield* play(parts())
+      const error = ends[closer]
+      assert.ok(error instanceof DeadlockError, `${closer}: ${error}`)
+      for (const each of says) assert.match(error.message, each)
+      // The circle is open again: the others go on, or hear of the end of that fiber.
+      for (const [name, end] of Object.entries(ends)) assert.notEqual(end, 'hangs', name)
+      assert.equal(Object.values(ends).filter((end) => end instanceof DeadlockError).length, 1)
+    })
+  }
+
+  test('its message says what each of them holds and what it wants', function* () {
+    const [a, b] = named('accounts', 'ledger')
+    const ends = yield* play([
+      ['one', 1, inside(a, 5, () => b!.synchronize(isOver))],
+      ['two', 2, inside(b, 5, () => a!.synchronize(isOver))],
+    ])
+    const clause = (name: string) =>
+      new RegExp(`main > ${name}\\b(?=[^>]*\\baccounts\\b)(?=[^>]*\\bledger\\b)`, 's')
+    for (const name of ['one', 'two']) assert.match(String(ends.two), clause(name))
+  })
+
+  /** Waits that look like a circle and are none: each ends by itself. */
+  const semaphores = () => [new Semaphore(1), new Semaphore(1)] as const
+  const both = (): [Part, Part] => {
+    const [a, b] = named('accounts', 'ledger')
+    return [
+      ['one', 1, inside(a, 5, () => b!.synchronize(isOver))],
+      ['two', 2, inside(b, 5, () => a!.synchronize(isOver))],
+    ]
+  }
+  const harmless: [string, () => Part[]][] = [
+    [
+      'both are members of an all() inside a time limit',
+      () => [['parent', 1, () => moveOnAfter(50, () => all(both().map(([, , body]) => body)))]],
+    ],
+    ...['one', 'two'].flatMap((limited): [string, () => Part[]][] =>
+      [moveOnAfter, cancelAfter].map((limit) => [
+        `${limited} waits inside ${limit.name}`,
+        () => {
+          const [a, b] = named('accounts', 'ledger')
+          const wait = (name: string, mutex: Mutex) => () =>
+            name === limited
+              ? moveOnAfter(1000, () => limit(20, () => mutex.synchronize(isOver)))
+              : mutex.synchronize(isOver)
+          return [
+            ['one', 1, inside(a, 5, wait('one', b!))],
+            ['two', 2, inside(b, 5, wait('two', a!))],
+          ]
+        },
+      ]),
+    ),
+    [
+      'the whole of one is inside a limit',
+      () => {
+        const [a, b] = named('accounts', 'ledger')
+        return [
+          [
+            'one',
+            1,
+            () =>
+              moveOnAfter(
+                30,
+                inside(a, 5, () => b!.synchronize(isOver)),
+              ),
+          ],
+          ['two', 2, inside(b, 5, () => a!.synchronize(isOver))],
+        ]
+      },
+    ],
+    [
+      'a call with a timeout',
+      () => {
+        const [a] = named('accounts')
+        return [
+          ['one', 1, inside(a, 5, () => thrownBy(call(part(1), 'question', { timeout: 20 })))],
+          ['two', 2, () => a!.synchronize(isOver)],
+        ]
+      },
+    ],
+    [
+      'one of them is being stopped',
+      () => {
+        const [a, b] = named('accounts', 'ledger')
+        const stubborn = () => waits(() => moveOnAfter(20, () => b!.synchronize(isOver)))
+        return [
+          ['one', 1, inside(a, 5, stubborn)],
+          ['two', 2, inside(b, 15, () => a!.synchronize(isOver))],
+          ['killer', 10, () => void part(0).stop() as any],
+        ]
+      },
+    ],
+    [
+      'one of them is asked to stop, and a shield holds it',
+      () => {
+        const [a, b] = named('accounts', 'ledger')
+        return [
+          ['one', 1, () => shield(inside(a, 10, () => b!.synchronize(isOver)))],
+          ['two', 2, inside(b, 12, () => a!.synchronize(isOver))],
+          ['killer', 5, () => void part(0).stop(undefined, { grace: 30 }) as any],
+        ]
+      },
+    ],
+    [
+      'semaphores: any fiber may release them',
+      () => {
+        const [a, b] = semaphores()
+        const both = (x: Semaphore, y: Semaphore) => () =>
+          x.acquire(function* () {
+            yield* sleep(5)
+            yield* y.acquire()
+          })
+        return [
+          ['one', 1, both(a, b)],
+          ['two', 2, both(b, a)],
+          [
+            'third',
+            30,
+            function* () {
+              a.release()
+              b.release()
+              yield* sleep(0)
+            },
+          ],
+        ]
+      },
+    ],
+    [
+      'a promise that another program settles',
+      () => {
+        const [a] = named('accounts')
+        let resolve!: () => void
+        const promise = new Promise<void>((settle) => {
+          resolve = settle
+        })
+        return [
+          ['one', 1, inside(a, 5, () => until(promise))],
+          ['two', 2, () => a!.synchronize(isOver)],
+          [
+            'third',
+            30,
+            function* () {
+              resolve()
+              yield* sleep(0)
+            },
+          ],
+        ]
+      },
+    ],
+    [
+      'a call that its fiber has received: another may answer it',
+      () => {
+        const [a] = named('accounts')
+        let question: Call
+        return [
+          ['one', 1, inside(a, 5, () => call(part(1), 'question'))],
+          [
+            'two',
+            2,
+            function* () {
+              question = yield* receive<Call>()
+              yield* a!.synchronize(isOver)
+            },
+          ],
+          ['third', 30, () => sleep(question.reply('by another fiber') ? 0 : 1)],
+        ]
+      },
+    ],
+    [
+      'the wait of a condition, which gives its mutex up',
+      () => {
+        const [a] = named('accounts')
+        const condition = new Condition(a)
+        return [
+          ['one', 1, () => a!.synchronize(() => condition.wait())],
+          ['two', 5, inside(a, 1, () => sleep(condition.signal() ? 5 : 5))],
+        ]
+      },
+    ],
+    [
+      'a line at a mutex whose holder goes on',
+      () => {
+        const [a, b] = named('accounts', 'ledger')
+        return [
+          ['one', 1, inside(a, 20, isOver)],
+          ['two', 2, inside(b, 5, () => a!.synchronize(isOver))],
+          ['three', 3, () => b!.synchronize(isOver)],
+        ]
+      },
+    ],
+    [
+      'a wait for the first of several',
+      () => {
+        const [a] = named('accounts')
+        return [
+          ['one', 1, inside(a, 5, () => Fiber.select(part(1), part(2)))],
+          ['two', 2, () => a!.synchronize(isOver)],
+          ['three', 3, () => sleep(10)],
+        ]
+      },
+    ],
+    [
+      'a receive that any fiber may answer',
+      () => {
+        const [a] = named('accounts')
+        return [
+          ['one', 1, inside(a, 5, () => receive())],
+          ['two', 2, () => a!.synchronize(isOver)],
+          ['three', 10, () => sleep(part(0).send('go on') ? 0 : 1)],
+        ]
+      },
+    ],
+  ]
+  for (const [what, parts] of harmless) {
+    test(`what is no circle is not taken for one: ${what}`, function* () {
+      const ends = yield* play(parts())
+      for (const [name, end] of Object.entries(ends)) {
+        assert.ok(!(end instanceof DeadlockError), `${name}: ${end}`)
+        assert.notEqual(end, 'hangs', name)
+      }
+    })
+  }
+
+  /** Two fibers that wait for each other, the first of them as `options` say. */
+  function pair(options: { signal?: AbortSignal }, first: () => void = () => {}): [Fiber<any>, Fiber<any>] {
+    const a: Fiber<any> = spin({ name: 'a', link: false, ...options }, function* () {
+      first()
+      yield* sleep(1)
+      return yield* b.join()
+    })
+    const b: Fiber<any> = spin({ name: 'b', link: false }, function* () {
+      yield* sleep(2)
+      return yield* a.join()
+    })
+    return [a, b]
+  }
+
+  test('a fiber with an AbortSignal may be stopped, so it closes no circle', function* () {
+    const controller = new AbortController()
+    const [a, b] = pair({ signal: controller.signal })
+    yield* sleep(5)
+    assert.deepEqual([a.state, b.state], ['waiting', 'waiting'])
+    controller.abort()
+    assert.deepEqual(yield* a.join(), { type: 'stopped', value: undefined })
+    assert.equal((yield* b.join()).type, 'value')
+  })
+
+  test('a fiber with another child may be woken by the error of that, so it closes no circle', function* () {
+    const [a, b] = pair({}, () => spin(failAfter, 10, new Error('of the child')))
+    yield* sleep(5)
+    assert.deepEqual([a.state, b.state], ['waiting', 'waiting'])
+    assert.equal((yield* thrownBy(a)).message, 'of the child')
+    assert.equal((yield* b.join()).type, 'value')
+  })
+
+  test('fibers whose parent is ending close no circle', function* () {
+    let children: Fiber<any>[] = []
+    const parent = yield* started(function* () {
+      try {
+        yield* sleep()
+      } finally {
+        children = pair({})
+        yield* sleep(5)
+      }
+    })
+    yield* parent.stop()
+    for (const { outcome } of [parent, ...children]) assert.equal(outcome?.type, 'stopped')
+    assert.equal(now(), 6)
+  })
+
+  test('a circle through a wait for several is found when only one of them is missing', function* () {
+    const ended = spin(() => {})
+    yield* ended
+    for (const wait of [Fiber.await, Fiber.select] as ((...fibers: Fiber<any>[]) => Op<unknown>)[]) {
+      const others = wait === Fiber.await ? [ended] : []
+      const [, b] = circle(2, (next) => (Fiber.current.name === 'f0' ? wait(...others, next) : next))
+      assert.ok((yield* thrownBy(b!)) instanceof DeadlockError)
+    }
+    const slow = spin(valueAfter, 10, 1)
+    const [, b] = circle(2, (next) => (Fiber.current.name === 'f0' ? Fiber.select(slow, next) : next))
+    assert.deepEqual(((yield* b!) as unknown[])[1], 1)
+  })
+
+  test('none leads through the cleanup of a fiber that is being stopped', function* () {
+    const closing: Fiber = spin('closing', function* () {
+      yield* use('a resource', () => waiting.join())
+      yield* sleep()
+    })
+    const waiting: Fiber = spin('waiting', () => closing.join())
+    yield* sleep(1)
+    assert.equal((yield* closing.stop(undefined, { grace: 50 })).type, 'stopped')
+    assert.equal(now(), 51)
+  })
+
+  test('one through the cleanup of a fiber that ended in order is found', function* () {
+    const closing: Fiber = spin({ name: 'closing', link: false }, function* () {
+      yield* use('a resource', () => waiting.join())
+      yield* sleep(1)
+    })
+    const waiting: Fiber = spin('waiting', () => closing.join())
+    assert.ok((yield* thrownBy(closing)) instanceof DeadlockError)
+    assert.equal((yield* waiting.join()).type, 'value')
+  })
+
+  test('a call that is refused leaves nothing behind, and may be made again', function* () {
+    assert.match((yield* thrownBy(call(Fiber.current, 'hello?'))).message, /calls itself/)
+    assert.equal(Fiber.current.mailbox.size, 0)
+    const caller: Fiber = spin({ name: 'caller', link: false }, function* () {
+      const question = call(answerer, 'hello?')
+      yield* sleep(5)
+      assert.ok((yield* thrownBy(question)) instanceof DeadlockError)
+      assert.equal(endListeners(answerer), 0)
+      return yield* moveOnAfter(10, () => question, 'no answer')
+    })
+    const answerer: Fiber = spin('answerer', () => caller.join())
+    assert.equal(yield* caller, 'no answer')
   })
 })
 

@@ -91,7 +91,7 @@ describe('a condition with a mutex', () => {
   test('wait is refused to a fiber that does not hold the mutex', function* () {
     const condition = new Condition(new Mutex({ name: 'ledger' }))
     const error = yield* thrownBy(condition.wait())
-    assert.deepEqual(error, new BadState('main cannot wait with ledger: nobody holds it'))
+    assert.deepEqual(error, new BadState('main cannot wait with ledger: it is not locked'))
     assert.equal(condition.waiting, 0)
   })
 

@@ -29,6 +29,31 @@ describe('an event', () => {
     assert.equal(event.isSignaled, false)
   })
 
+  test('signalled again before a woken fiber has run, keeps the latest for the next await: a loop sees the first of a burst and the last', function* () {
+    const event = new Event<number>()
+    const seen: number[] = []
+    const loop = yield* started(function* () {
+      for (;;) seen.push(yield* event.await())
+    })
+    for (const n of [1, 2, 3]) event.signal(n)
+    assert.deepEqual(event.stats(), { isSignaled: true, waiting: 0, signals: 3 })
+    yield* sleep(1)
+    assert.deepEqual([seen, event.isSignaled], [[1, 3], false])
+    yield* loop.stop()
+  })
+
+  test('gives what was kept to one fiber only, and each that waited its own signal', function* () {
+    const event = new Event<number>()
+    const early = [yield* started(() => event.await()), yield* started(() => event.await())]
+    event.signal(1)
+    event.signal(2)
+    const late = [yield* started(() => event.await()), yield* started(() => event.await())]
+    assert.deepEqual(yield* Fiber.await(...early), [1, 1])
+    assert.equal(event.waiting, 1)
+    event.signal(3)
+    assert.deepEqual((yield* Fiber.await(...late)).sort(), [2, 3])
+  })
+
   test('with latch, stays signalled for every fiber until it is reset', function* () {
     const event = new Event<string>({ latch: true })
     const waiter = yield* started(() => event.await())
@@ -41,12 +66,21 @@ describe('an event', () => {
     assert.equal(event.waiting, 1)
   })
 
-  test('loses no signal to an error: one that has its answer gets it, one raised in before leaves it', function* () {
+  test('loses no signal to an error, a stop or a kill: a fiber that has its answer gets it, one raised in before leaves it', function* () {
     const event = new Event<string>()
     const late = yield* started(() => event.await())
     event.signal('the answer')
     late.raise('too late')
     assert.equal(yield* late, 'the answer')
+    for (const verb of ['stop', 'kill'] as const) {
+      let heard = ''
+      const ended = yield* started(function* () {
+        heard = yield* event.await()
+      })
+      event.signal(`before the ${verb}`)
+      yield* ended[verb]()
+      assert.deepEqual([heard, event.isSignaled], [`before the ${verb}`, false])
+    }
     const early = yield* started(() => thrownBy(event.await()))
     early.raise('enough')
     assert.equal(event.waiting, 0)

@@ -6,6 +6,7 @@ import {
   call,
   DeadlockError,
   describe,
+  endListeners,
   Fiber,
   FiberStopped,
   failAfter,
@@ -101,7 +102,7 @@ describe('receiveLoop', () => {
 
 /** How many calls wait for the end of this fiber. */
 function watchers(fiber: Fiber): number {
-  return (fiber as any).cold?.atEnd?.size ?? 0
+  return endListeners(fiber)
 }
 
 describe('call', () => {
@@ -232,5 +233,14 @@ describe('call', () => {
 
   test('to itself is a deadlock, said at once', function* () {
     assert.ok((yield* thrownBy(call(Fiber.current, 1))) instanceof DeadlockError)
+  })
+
+  test('with a timeout of Infinity has no limit', function* () {
+    const target = spin(function* () {
+      const question = yield* receive<Call>()
+      yield* sleep(2 ** 31 - 1)
+      question.reply('late')
+    })
+    assert.equal(yield* call(target, 'question', { timeout: Infinity }), 'late')
   })
 })

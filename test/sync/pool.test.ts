@@ -266,20 +266,25 @@ describe('discard', () => {
 })
 
 describe('destroy', () => {
-  test('that fails is reported, and breaks nothing', function* () {
-    const [pool] = ofThings({
-      name: 'db',
-      destroy: ({ id }: Thing) => {
-        throw new Error(`${id} does not want to go`)
-      },
+  const refuse = ({ id }: Thing) => assert.fail(`${id} does not want to go`)
+  const refuseLater = function* (thing: Thing) {
+    yield* sleep(5)
+    refuse(thing)
+  }
+  for (const [when, destroy] of [
+    ['at once', refuse],
+    ['later', refuseLater],
+  ] as const) {
+    test(`that fails ${when} is reported, and breaks nothing`, function* () {
+      const [pool] = ofThings({ name: 'db', destroy })
+      yield* pool.acquire((thing) => pool.discard(thing))
+      assert.equal(yield* idOf(pool), 2)
+      yield* pool.close()
+      assert.deepEqual([pool.size, pool.stats().destroyed], [0, 2])
+      assert.match(reports()[0]!, /destroying a resource of the pool db failed: .*1 does not want to go/)
+      assert.equal(reports().length, 2)
     })
-    yield* pool.acquire((thing) => pool.discard(thing))
-    assert.equal(yield* idOf(pool), 2)
-    yield* pool.close()
-    assert.deepEqual([pool.size, pool.stats().destroyed], [0, 2])
-    assert.match(reports()[0]!, /destroying a resource of the pool db failed: .*1 does not want to go/)
-    assert.equal(reports().length, 2)
-  })
+  }
 
   test('is whole whatever happens to the fiber that gave the resource back', function* () {
     const log: number[] = []
@@ -494,6 +499,16 @@ describe('acquireTimeout', () => {
     assert.equal(runtime().timers.size, 0)
     gone.schedule()
   })
+
+  test('Infinity is no limit, for each of the times of a pool', function* () {
+    const [pool] = ofThings({ limit: 1, acquireTimeout: Infinity, idleTimeout: Infinity, maxAge: Infinity })
+    const holder = spin(() => pool.acquire(() => sleep(2 ** 31 - 1)))
+    yield* sleep(1)
+    assert.equal(yield* pool.acquire(() => 'at last'), 'at last')
+    yield* sleep(1_000_000)
+    assert.deepEqual([pool.stats().created, (yield* holder.join()).type], [1, 'value'])
+    yield* pool.close()
+  })
 })
 
 describe('fill and close', () => {
@@ -592,5 +607,22 @@ describe('fill and close', () => {
     assert.equal(factory.alive, 0)
     await pool[Symbol.asyncDispose]()
     await ofThings()[0][Symbol.asyncDispose]()
+  })
+
+  test('a fiber that holds a resource gets the same again, although others are idle', function* () {
+    let made = 0
+    const pool = new ResourcePool({ limit: 2, create: () => ++made })
+    yield* pool.fill()
+    const pair = yield* pool.acquire((outer) => pool.acquire((inner) => [outer, inner]))
+    assert.equal(pair[0], pair[1])
+  })
+
+  test('fill leaves out what others take meanwhile', function* () {
+    const pool = new ResourcePool({ limit: 2, create: () => 'made' })
+    spin(() => pool.acquire(() => sleep(10)))
+    const filling = spin(() => pool.fill())
+    spin(() => pool.acquire(() => sleep(10)))
+    yield* filling
+    assert.equal(pool.size, 2)
   })
 })

@@ -94,7 +94,7 @@ describe('explore', () => {
       function* () {
         for (;;) yield* snooze()
       },
-      /this world goes on for ever/,
+      /still running after 100000 switches/,
     ],
     'a promise': [() => until(Promise.resolve()), /only fibers and time can be explored/],
   }

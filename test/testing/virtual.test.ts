@@ -51,6 +51,27 @@ describe('virtual', () => {
     await assert.rejects(virtual(stopped()), /main was stopped without a value/)
   })
 
+  test('reports go to stderr, or to onReport; what onReport throws fails the test, and nothing else', async () => {
+    const log: unknown[] = []
+    const forgotten = function* () {
+      spin({ name: 'cache', link: false }, () => {
+        throw new Error('cold')
+      })
+      yield* sleep(1)
+      return 'done'
+    }
+    const print = mock.method(console, 'error', (...words: unknown[]) => log.push(...words.map(String)))
+    assert.equal(await virtual(forgotten), 'done')
+    print.mock.restore()
+    await virtual(forgotten, { onReport: ({ kind, error }) => log.push(kind, String(error)) })
+    const refuse = () => {
+      throw new Error('no reports, please')
+    }
+    await assert.rejects(virtual(forgotten, { onReport: refuse }), /no reports, please/)
+    const told = 'main > cache failed and nobody was awaiting it'
+    assert.deepEqual(log, [`polyphony: ${told}`, 'Error: cold', 'unobserved', 'Error: cold'])
+  })
+
   test('rejects with the error of the body, a deadlock, what is left behind, or a wrong option', async () => {
     const error = new Error('mine')
     const rows: [() => unknown, object][] = [

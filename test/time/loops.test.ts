@@ -92,6 +92,19 @@ describe('loops', () => {
     }
   })
 
+  test('spinLoop: a body that waits and catches its stop is refused the next round (S17)', function* () {
+    let rounds = 0
+    const loop = spinLoop(function* () {
+      rounds++
+      try {
+        yield* sleep(10)
+      } catch {}
+    })
+    yield* sleep(15)
+    assert.equal((yield* loop.stop()).type, 'stopped')
+    assert.deepEqual([rounds, now()], [2, 15])
+  })
+
   const paces: [number | Pace, number[]][] = [
     [100, [0, 10, 20]],
     [{ rate: 10, count: 2 }, [0, 100]],
@@ -156,4 +169,29 @@ describe('loops', () => {
     for (const fiber of fibers) assert.equal((yield* fiber.stop()).type, 'stopped')
     assert.deepEqual([rounds, now()], [3, 25])
   })
+})
+
+test('a spinLoop without a pace ends when its body returns false, at once or after a wait', function* () {
+  let rounds = 0
+  yield* spinLoop(() => ++rounds < 3)
+  yield* spinLoop(function* () {
+    yield* sleep(1)
+    return ++rounds < 6
+  })
+  assert.equal(rounds, 6)
+})
+
+test('a slow body of every that swallows its stop is refused the next round, although that is overdue (S17)', function* () {
+  const fiber = yield* started(() =>
+    every(5, function* () {
+      try {
+        yield* sleep(20)
+      } catch {
+        yield* sleep(20)
+      }
+    }),
+  )
+  yield* sleep(50)
+  yield* fiber.stop()
+  assert.ok(now() < 100, `refused only after ${now()} ms`)
 })

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 
 test('the types accept what is right and refuse the usual mistakes', () => {
@@ -13,7 +14,10 @@ test('the types accept what is right and refuse the usual mistakes', () => {
 })
 
 test('the declarations are sound, also for people whose compiler looks into them', () => {
-  const entries = ['dist/index.d.ts', 'dist/io/index.d.ts', 'dist/testing/index.d.ts']
+  const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    exports: Record<string, { types?: string }>
+  }
+  const entries = Object.values(exports).flatMap(({ types }) => types ?? [])
   const options = ['--noEmit', '--strict', '--target', 'es2022', '--module', 'nodenext', '--types', 'node']
   const { stdout, stderr } = spawnSync('node_modules/.bin/tsc', [...options, '--ignoreConfig', ...entries], {
     encoding: 'utf8',

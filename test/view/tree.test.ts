@@ -3,18 +3,23 @@
 import { setDebug } from '#core/debug'
 import {
   assert,
+  call,
   describe,
   eventually,
   Fiber,
   fiberTree,
+  Mutex,
+  meter,
   printTree,
   type Routine,
   receive,
   run,
+  Semaphore,
   sleep,
   snooze,
   spin,
   test,
+  turn,
   untilWaiting,
   waits,
 } from '../prelude.js'
@@ -112,4 +117,95 @@ test('in debug mode it also says where the op was made that a fiber waits for', 
     text = lines().join('\n')
   })
   assert.match(text, /^run {2}running\n└─ child {2}waiting for receive\(\) {2}at .*tree\.test/)
+})
+
+describe('the view of a fiber', () => {
+  /** The views of all fibers, by name. */
+  const views = (): Record<string, any> => {
+    const byName: Record<string, any> = {}
+    const add = (view: any): void => {
+      byName[view.name] = view
+      view.children.forEach(add)
+    }
+    fiberTree().forEach(add)
+    return byName
+  }
+
+  test('has the id of its parent, its incarnation and the size of its mailbox', async () => {
+    const body = () => {
+      const phoenix = spin('phoenix', function* () {
+        spin('child', () => sleep())
+        yield* sleep()
+      })
+      spin('restarter', function* () {
+        yield* untilWaiting(phoenix)
+        phoenix.restart()
+        for (const message of ['a', 'b', 'c']) phoenix.send(message)
+        yield* sleep()
+      })
+    }
+    const { app, phoenix, child } = await appOf(body, views)
+    assert.deepEqual([app.parent, phoenix.parent, child.parent], [undefined, app.id, phoenix.id])
+    assert.deepEqual([app.incarnation, phoenix.incarnation, child.incarnation], [1, 2, 1])
+    assert.deepEqual([app.mailbox, phoenix.mailbox, child.mailbox], [0, 3, 0])
+  })
+
+  test('says since when it waits, on the clock of the program; not of one that runs', async () => {
+    const end = meter({ turn() {}, begin() {}, end() {} })
+    await run(
+      function* () {
+        const first = spin('first', () => receive())
+        yield* untilWaiting(first)
+        const { since } = views().first
+        yield* turn()
+        const second = spin('second', () => receive())
+        yield* untilWaiting(second)
+        const seen = views()
+        assert.ok(Number.isFinite(since) && seen.first.since === since && seen.second.since >= since)
+        assert.equal(seen.app.since, undefined)
+        for (const child of Fiber.current.children) child.kill()
+      },
+      { name: 'app' },
+    )
+    end()
+  })
+
+  test('says what kind of thing it waits for, its name, and the fiber that has it', async () => {
+    const ledger = new Mutex({ name: 'ledger' })
+    const slots = new Semaphore(1, { name: 'slots' })
+    const body = () => {
+      const holder = spin('holder', () => ledger.synchronize(() => slots.acquire(() => sleep())))
+      const also = (name: string, wait: () => any) =>
+        spin(name, function* () {
+          yield* untilWaiting(holder)
+          yield* wait()
+        })
+      also('locker', () => ledger.lock())
+      also('other locker', () => ledger.synchronize(() => {}))
+      also('acquirer', () => slots.acquire())
+      also('awaiter', () => holder)
+      also('joiner', () => holder.join())
+      also('caller', () => call(holder, 'question'))
+      also('sleeper', () => sleep(60_000))
+      also('reader', () => receive())
+    }
+    const seen = await appOf(body, views)
+    const { id } = seen.holder
+    const wait = ({ resource, holder }: any) => [resource, holder]
+    assert.deepEqual(wait(seen.locker), ['ledger', id])
+    assert.deepEqual(wait(seen['other locker']), ['ledger', id])
+    assert.deepEqual(wait(seen.acquirer), ['slots', undefined])
+    for (const name of ['awaiter', 'joiner', 'caller'])
+      assert.deepEqual(wait(seen[name]), [undefined, id], name)
+    for (const name of ['sleeper', 'reader']) assert.deepEqual(wait(seen[name]), [undefined, undefined], name)
+    const kinds = ['locker', 'acquirer', 'awaiter', 'caller', 'sleeper', 'reader'].map(
+      (name) => seen[name].kind,
+    )
+    assert.ok(
+      kinds.every((kind) => typeof kind === 'string' && kind !== '') && new Set(kinds).size === 6,
+      String(kinds),
+    )
+    const same = [seen['other locker'].kind, seen.joiner.kind, seen.app.kind]
+    assert.deepEqual(same, [seen.locker.kind, seen.awaiter.kind, undefined])
+  })
 })

@@ -6,6 +6,7 @@
 //   S16b, S60 what was taken by `use` is let go once, newest first      and what `stats()` says is so
 
 import { type Call, type ChildSpec, Fiber, type Op, type Outcome, type Routine, receive } from 'polyphony'
+import { onEnd } from 'polyphony/op'
 import type { Watch } from '../invariants.js'
 import type { Recorder } from '../run.js'
 import type { Book, Desk, Wait } from './books/book.js'
@@ -80,6 +81,15 @@ export class Ledger {
           }
           return { ...child, body }
         }),
+      /** A fiber that is given to `any` or `allSettled` may fail by itself, too. */
+      candidates: (items: (Fiber | (() => Op<unknown>) | undefined)[]) => {
+        const list = words.members(items)
+        for (const item of list) {
+          if (!(item instanceof Fiber)) continue
+          onEnd(item, () => item.outcome?.type === 'error' && watch.sees('team', item.outcome.error))
+        }
+        return list
+      },
       hears: (error: unknown) => {
         watch.sees(Fiber.current, error)
         return true

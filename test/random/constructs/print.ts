@@ -154,8 +154,9 @@ function member(s: Statement, paper: Paper, head: (name: string) => string, tail
 
 function team(s: Construct & { do: 'all' | 'allSettled' | 'race' | 'any' }, n: number, paper: Paper): number {
   const told = paper.watched && s.do === 'allSettled' ? 'settled(' : ''
-  paper.put(`log(${n}, ${told}yield* ${paper.block(`${s.do}(members([`)}`)
   const tolerant = paper.watched && (s.do === 'any' || s.do === 'allSettled') ? 'tolerated(' : ''
+  const list = tolerant === '' ? 'members' : 'candidates'
+  paper.put(`log(${n}, ${told}yield* ${paper.block(`${s.do}(${list}([`)}`)
   for (const each of s.body) {
     member(each, paper, () => `  ${tolerant}function* () {`, `  }${tolerant && ')'},`)
   }

@@ -14,7 +14,7 @@ export class PoolBook extends Book {
     private readonly made: Resource[],
   ) {
     super(name, desk)
-    this.line = new Line(name, desk, () => (pool as any).stock.line)
+    this.line = new Line(name, desk, () => (pool as any).state.line)
   }
 
   acquire(body: (resource: Resource) => Op<unknown>): Op<unknown> {

@@ -1,7 +1,7 @@
 // The book of `use`: what was taken is let go once, the newest first.
 
 import { Fiber, type Op, use } from 'polyphony'
-import { innermostOwner } from '#core/spin'
+import { innermostOwner } from '#core/tree'
 import { Book, type Desk } from './book.js'
 
 interface Used {

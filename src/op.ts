@@ -1,0 +1,43 @@
+// polyphony/op: parts to write ops of your own. The queues, locks, pools, streams and executors of this package are made of
+// the same parts. The guide is docs/guides/ops.md.
+//
+//   an op            BaseOp; IdleOp for new work, OutsideOp for work outside; op() for a generator function
+//   its answer       settle, fail; LATER from abort
+//   fibers in line   Waiters
+//   a block          Holding: a body that has something in hand
+//   the end          onEnd, addCleanup: called when a fiber or scope is over
+//   the world        fiber.runtime: the clock, timers, what holds the process, reports
+//   arguments        check, show
+
+export {
+  type Attempt,
+  addCleanup,
+  attempt,
+  BaseOp,
+  type Check,
+  type Checks,
+  check,
+  type EndMoment,
+  fail,
+  type Holdable,
+  Holding,
+  IdleOp,
+  LATER,
+  OutsideOp,
+  onAbort,
+  onEnd,
+  op,
+  type Result,
+  type Returned,
+  Ring,
+  type Runtime,
+  runBody,
+  runningFiber,
+  runReturned,
+  settle,
+  show,
+  spinRoot,
+  type TimerNode,
+  Waiter,
+  Waiters,
+} from './core/index.js'
