@@ -129,6 +129,7 @@ const EXPLAINED = [
   {
     why: 'A shortcut: the longer way comes to the same, more slowly.',
     keys: [
+      / isInContext never ID_KEYS\.every/, // no storage was ever used, so no resource has one
       / Supervisor\.bringForward never group\.length === 1$/,
       / replace without isDraft = false;/, // the draft is looked for in vain
       / checkBody never typeof body === 'function' && isGeneratorFunction\(body\)/,
