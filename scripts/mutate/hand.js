@@ -258,8 +258,8 @@ const MUTANTS = [
   [
     'S32',
     'a circle that a time limit will open is refused',
-    'if (block.isTimed) return true',
-    'if (block.isTimed) continue',
+    'if (block.endsEarly) return true',
+    'if (block.endsEarly) continue',
   ],
   [
     'S32',

@@ -32,8 +32,10 @@ export type ItemOutcomes<L extends readonly Offered[]> = {
 }
 /** What the type of a list admits. Promises are included, so that `Checked` can refuse them with a reason. */
 export type Offered = Item | PromiseLike<any>
+/** What a list must be beside itself: nothing more if it is valid, else a type that says what is wrong with it. */
+export type Checked<L extends readonly Offered[]> = L extends Valid<L> ? unknown : Valid<L>
 /** A list without promises, in which every body has a valid return type. */
-export type Checked<L extends readonly Offered[]> = {
+type Valid<L extends readonly Offered[]> = {
   readonly [K in keyof L]: L[K] extends () => infer R
     ? () => Returned<R>
     : L[K] extends Op<any>
@@ -112,7 +114,7 @@ export abstract class Contest extends Team {
   /** Returns or throws the result, once the contest is decided. */
   protected abstract result(): unknown
 
-  protected *work(): Routine<unknown> {
+  *work(): Routine<unknown> {
     for (const item of this.items) (item as Partial<Handed>).handedOver?.()
     for (const [index, item] of this.items.entries()) {
       if (this.missing === 0) break // decided by a fiber that was dead already

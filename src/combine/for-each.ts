@@ -101,7 +101,7 @@ class ForEach extends Team {
     this.sync = source instanceof SyncSource ? source : null
   }
 
-  protected *work(): Routine<unknown[]> {
+  *work(): Routine<unknown[]> {
     let hired = 0
     while (!this.isEnded || this.alive > 0) {
       if (this.needsWorker) {

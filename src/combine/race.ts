@@ -14,6 +14,9 @@ import {
 import type { Member } from './team.js'
 
 class Race extends Contest {
+  override get endsEarly(): boolean {
+    return true
+  }
   protected decides(_member: Member): boolean {
     return true
   }

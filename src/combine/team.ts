@@ -20,7 +20,7 @@ import {
   type Outcome,
   onEnd,
   type Routine,
-  scope,
+  Scope,
   settle,
   spin,
   Watch,
@@ -74,6 +74,16 @@ class News extends BaseOp<void> {
   }
 }
 
+/** The scope of the members. */
+class TeamScope extends Scope<unknown> {
+  constructor(private readonly team: Team) {
+    super(() => team.work())
+  }
+  override get endsEarly(): boolean {
+    return this.team.endsEarly
+  }
+}
+
 export abstract class Team implements WatchListener {
   readonly host = Fiber.current
   readonly members = new Set<Member>()
@@ -81,6 +91,8 @@ export abstract class Team implements WatchListener {
   alive = 0
   protected readonly news: Op<void> & BaseOp<void> = new News(this)
   private hasNews = false
+  /** The members are spun in it. */
+  private readonly scope = new TeamScope(this)
 
   constructor(
     /** The combinator, for messages: 'all()'. */
@@ -92,10 +104,14 @@ export abstract class Team implements WatchListener {
   // ---- implemented by combinators
 
   /** Runs in the scope of the team: makes members, waits for `news`, returns the result. */
-  protected abstract work(): Routine<unknown>
+  abstract work(): Routine<unknown>
   /** Called when a member has ended; may wake the host with `tellNews()`. */
   protected abstract judge(member: Member): void
 
+  /** Whether the end of one member ends the others, so that a circle among these is no deadlock (S32). */
+  get endsEarly(): boolean {
+    return false
+  }
   /** Called once, at the end. */
   protected over(): void {}
 
@@ -145,6 +161,7 @@ export abstract class Team implements WatchListener {
 
   /** Asks the hired members that live to end, newest first (S03). */
   protected stopHired(reason: string): void {
+    this.scope.close()
     for (const { target, isHired, hasEnded } of [...this.members].reverse()) {
       if (isHired && !hasEnded) target.stop(undefined, { reason })
     }
@@ -157,7 +174,7 @@ export abstract class Team implements WatchListener {
     let isOver = false // stays false if the generator is ended by return()
     let result: unknown
     try {
-      result = yield* scope(() => this.work())
+      result = yield* this.scope
       isOver = true
     } catch (thrown) {
       isOver = true

@@ -99,8 +99,8 @@ export abstract class Block<T> implements Op<T>, Iterator<Switchpoint, T, unknow
   get barrier(): Barrier {
     return NO_BARRIER
   }
-  /** @internal */
-  get isTimed(): boolean {
+  /** @internal Whether it may end what runs in it before that ends by itself: a time limit, a race. */
+  get endsEarly(): boolean {
     return false
   }
   /** @internal */

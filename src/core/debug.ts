@@ -66,6 +66,8 @@ function isLibraryFrame(line: string, library: string[]): boolean {
 
 const spinSites = new WeakMap<Fiber, string>()
 const opSites = new WeakMap<object, string>()
+/** The last shared op that each fiber has waited for. */
+const sharedWaits = new WeakMap<Fiber, { op: object; site: string | undefined }>()
 /** The ops that each fiber has made and not entered; and for each op, the set that it is in. */
 const floating = new WeakMap<Fiber, Set<Described>>()
 const makers = new WeakMap<object, Set<Described>>()
@@ -89,8 +91,17 @@ export function opEntered(op: Described): void {
   makers.get(op)?.delete(op)
 }
 
-export function opSite(op: object): string | undefined {
-  return opSites.get(op)
+/** A fiber enters a shared op, of which it was given a copy. Returns the op. */
+export function copyEntered<O extends Described>(copy: O, op: O, fiber: Fiber | null): O {
+  opEntered(copy)
+  if (fiber !== null) sharedWaits.set(fiber, { op, site: opSites.get(copy) })
+  return op
+}
+
+/** Where an op was made; of a shared one, where the fiber got it that waits for it. */
+export function opSite(op: object, fiber?: Fiber<any, any>): string | undefined {
+  const wait = fiber && sharedWaits.get(fiber)
+  return wait?.op === op ? wait.site : opSites.get(op)
 }
 
 /** The ops that `fiber` made and never entered. */

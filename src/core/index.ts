@@ -74,10 +74,10 @@ export {
 } from './options.js'
 export { Attempt, OutsideOp } from './outside.js'
 export { hasTraces } from './rare.js'
-export { isHeld, isRestarting, type RestartOptions } from './restart.js'
+export { CARRIED_OVER, isHeld, isRestarting, type RestartOptions } from './restart.js'
 export { Ring } from './ring.js'
 export { type Meter, type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
-export { attempt, scope } from './scope.js'
+export { attempt, Scope, scope } from './scope.js'
 export { RUN_OPTIONS, type RunOptions, type Spin, type SpinOptions } from './spin.js'
 export {
   ABORTING,

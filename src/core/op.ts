@@ -8,7 +8,7 @@
 // An op describes, the backend does, `settle` is the only way back.
 
 import { callout, current } from './current.js'
-import { debugging, describe, opEntered, rememberOp } from './debug.js'
+import { copyEntered, debugging, describe, opEntered, rememberOp } from './debug.js'
 import { BadArgument, type BadYield, iteratedByHand, notInFiber } from './errors.js'
 import type { Fiber } from './fiber.js'
 import {
@@ -144,7 +144,11 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
    */
   handOut(): this {
     if (!debugging) return this
-    const copy = Object.create(this) as this
+    // Its methods run on the op itself, which may have private fields.
+    const copy: this = Object.create(this, {
+      describe: { value: () => this.describe() },
+      [Symbol.iterator]: { value: () => copyEntered(copy, this, current.fiber) },
+    })
     rememberOp(copy, current.fiber)
     return copy
   }

@@ -6,9 +6,11 @@
 //                           -> stopped: cancel()  -> the fiber leaves; a value that comes later is discarded
 //                                       LATER     -> the fiber goes on waiting, as long as its grace allows
 
+import { callout } from './current.js'
+import { describe } from './debug.js'
 import type { Fiber } from './fiber.js'
 import { fail, LateOp, settle } from './op.js'
-import type { LATER } from './switchpoint.js'
+import { LATER } from './switchpoint.js'
 
 const OPEN = 0
 /** The fiber has left; the answer is still to come. */
@@ -60,9 +62,9 @@ export class Attempt<T> {
     const wasOpen = this.phase === OPEN
     if (wasOpen || phase === ANSWERED) this.phase = phase
     if (!wasOpen) return
-    this.op.ended(this)
     fiber.runtime.external--
     fiber.runtime.release()
+    this.op.ended(this)
   }
 }
 
@@ -116,9 +118,13 @@ export abstract class OutsideOp<T> extends LateOp<T> {
   /** Cancels the work and leaves the attempt, unless `cancel` answers `LATER`. */
   abort(fiber: Fiber): void | typeof LATER {
     const { attempt } = this
-    const later = this.cancel(fiber)
-    if (later === undefined) attempt?.leave()
-    return later
+    let later: unknown
+    try {
+      later = this.cancel(fiber)
+    } finally {
+      if (later !== LATER) attempt?.leave() // also if `cancel` threw, which is reported
+    }
+    return later === LATER ? LATER : undefined
   }
 
   /** A value that the fiber does not receive. Attempts answer once, so it is lost unless it is discarded here. */
@@ -130,6 +136,7 @@ export abstract class OutsideOp<T> extends LateOp<T> {
   /** @internal */
   ended(attempt: Attempt<T>): void {
     if (this.attempt === attempt) this.attempt = null
-    this.over(attempt.fiber)
+    const { fiber } = attempt
+    callout(fiber.runtime, `what follows ${describe(this)}`, () => this.over(fiber))
   }
 }

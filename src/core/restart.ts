@@ -47,9 +47,8 @@ export function askRestart(fiber: Fiber<any, any>, options: RestartOptions, isHe
   checkRestart(fiber)
   checkOptions(options, RESTART_OPTIONS, 'restartWith()')
   const stop = fiber.makeStop(undefined, { grace: options.grace, reason: 'restart' }, 'restartWith()')
-  const mailbox =
-    (options.keepMailbox && (fiber.rare?.restart?.mailbox ?? fiber._mailbox)) || new Ring<unknown>()
-  if (fiber._mailbox !== mailbox) fiber._mailbox = null
+  const mailbox = carryOver(fiber.rare?.restart?.mailbox ?? fiber._mailbox, options.keepMailbox === true)
+  fiber._mailbox = null
   const isLate = fiber._phase === OVER && !isBetweenLives(fiber)
   const rare = fiber.rareState()
   const earlier = rare.restart // of two restarts, the stop of the first counts, and its arguments unless there are new ones
@@ -57,6 +56,24 @@ export function askRestart(fiber: Fiber<any, any>, options: RestartOptions, isHe
   rare.restart = { args, mailbox, stop: earlier?.stop ?? stop, isHeld, isLate }
   rare.mailbox?.changed()
   if (fiber._phase !== OVER) requestStop(fiber, stop)
+}
+
+export const CARRIED_OVER = Symbol('carried over')
+/** A message that is kept at every restart: the question of a caller that waits for the answer (S41). */
+export interface CarriedOver {
+  /** Called when its fiber is restarted before it was read. False if the message can be dropped. */
+  [CARRIED_OVER](): boolean
+}
+
+/** The mailbox of the next incarnation: all unread messages, or only those that are kept at every restart. */
+function carryOver(mailbox: Ring<unknown> | null, isWhole: boolean): Ring<unknown> {
+  const kept = isWhole && mailbox !== null ? mailbox : new Ring<unknown>()
+  for (let i = 0; mailbox !== null && i < mailbox.size; i++) {
+    const message = mailbox.at(i)
+    const isAwaited = (message as Partial<CarriedOver> | null | undefined)?.[CARRIED_OVER]?.() === true
+    if (isAwaited && !isWhole) kept.push(message)
+  }
+  return kept
 }
 
 function checkRestart(fiber: Fiber<any, any>): void {

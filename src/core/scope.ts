@@ -41,6 +41,7 @@ export class Scope<T> extends Block<T> {
   host!: Fiber
   /** @internal Cleanups to run when the children are gone (S60). */
   cleanups: CleanupList | null = null
+  private isClosed = false
   private stage: typeof BODY | typeof GATHERING | typeof ENDING = BODY
   private gone: ChildrenGone | null = null
   private value: unknown = undefined
@@ -63,7 +64,7 @@ export class Scope<T> extends Block<T> {
   }
   /** @internal Whether children may still be added, or restarted. */
   get isOpen(): boolean {
-    return this.fiber !== null && this.stage !== ENDING
+    return this.fiber !== null && this.stage !== ENDING && !this.isClosed
   }
 
   /** @internal Whether there was no error so far, and no stop. */
@@ -78,6 +79,12 @@ export class Scope<T> extends Block<T> {
     this.failures = []
     this.cleanups = null
     this.passingStop = null
+    this.isClosed = false
+  }
+
+  /** @internal The body is about to stop the children: no others are let in. */
+  close(): void {
+    this.isClosed = true
   }
 
   /** A child failed: the body is stopped, then the other children, then the error is thrown. */

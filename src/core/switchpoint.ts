@@ -223,7 +223,9 @@ export function interrupt(fiber: Fiber): void {
     return
   }
   const found = survey(fiber)
-  if ((found & HAS_TARGET) !== 0 || (fiber.errors !== null && (found & NO_ERRORS) === 0)) withdraw(fiber)
+  if ((found & IS_FORCED) !== 0)
+    withdraw(fiber, false) // forced while it entered this wait
+  else if ((found & HAS_TARGET) !== 0 || (fiber.errors !== null && (found & NO_ERRORS) === 0)) withdraw(fiber)
   else armDeadlines(fiber) // held by a barrier or by cleanup further in, but its deadline counts all the same (S65)
 }
 

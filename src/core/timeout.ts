@@ -56,7 +56,7 @@ abstract class Limit<T> extends Block<T> implements Timeout, TimerNode {
   /** The result of the block, once its signal was thrown and the body is over. */
   protected abstract expired(fiber: Fiber, signal: unknown, isCut: boolean): IteratorResult<Switchpoint, T>
 
-  override get isTimed(): boolean {
+  override get endsEarly(): boolean {
     return this.ms < Infinity
   }
 

@@ -74,6 +74,8 @@ export type Owner = Fiber<any, any> | Scope<any>
 
 /** Handles the ends of children instead of their parent (S42). */
 export interface Supervisor {
+  /** Whether the end of one child may end or restart others (S32). */
+  readonly endsEarly: boolean
   /** A child was spun or attached. */
   childCame(child: Fiber<any, any>): void
   /** A child is dead; `child.outcome` says how it ended. If it returns true, an error is handled, and does not bubble. */

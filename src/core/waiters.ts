@@ -6,6 +6,7 @@
 // line; the others keep their places. Ops that wait in line need no state, so one op can serve all waits. Async code has no
 // fiber: it waits in a subclass of Waiter (`add`).
 
+import { BadState } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { append, remove } from './list.js'
 import { type BaseOp, fail, settle } from './op.js'
@@ -38,13 +39,20 @@ export class Waiter<I> {
     readonly item: I,
   ) {}
 
+  /** @internal Whether its fiber has left the wait without leaving the line: an `abort` or `enter` that is wrong. */
+  get isStale(): boolean {
+    return this.fiber !== null && this.fiber.value !== this
+  }
+
   /** Ends the wait with a value. */
   give(value: unknown): void {
+    if (this.isStale) return // what the fiber waits for now is no business of this line
     const fiber = this.fiber as Fiber
     settle(fiber, fiber.op as BaseOp<unknown>, value)
   }
   /** Ends the wait with an error. */
   refuse(error: unknown): void {
+    if (this.isStale) return
     const fiber = this.fiber as Fiber
     fail(fiber, fiber.op as BaseOp<unknown>, error)
   }
@@ -84,6 +92,7 @@ export class Waiters<I = undefined> {
 
   /** Puts a fiber in line; call it at the end of an op's `enter`. */
   join(fiber: Fiber<any, any>, item: I): Waiter<I> {
+    if (fiber.op === null) throw new BadState(`${fiber.path} can join a line only in the enter() of an op`)
     const waiter = new Waiter(fiber, item)
     fiber.value = waiter
     this.add(waiter)
@@ -99,7 +108,12 @@ export class Waiters<I = undefined> {
 
   /** Removes a fiber without an answer; call it in an op's `abort`. Returns its item. */
   leave(fiber: Fiber<any, any>): I {
-    const waiter = fiber.value as Waiter<I>
+    const waiter = fiber.value
+    if (!(waiter instanceof Waiter)) {
+      throw new BadState(
+        `${fiber.path} is not in this line; leave() belongs in the abort() of the op that joined it`,
+      )
+    }
     fiber.value = undefined
     this.remove(waiter)
     return waiter.item
@@ -107,8 +121,9 @@ export class Waiters<I = undefined> {
 
   /** Answers the first in line with a value. False if the line is empty. */
   handOver(value: unknown): boolean {
-    if (this.first === null) return false
-    this.give(this.first, value)
+    const waiter = this.nextUp()
+    if (waiter === null) return false
+    waiter.give(value)
     return true
   }
 
@@ -120,16 +135,27 @@ export class Waiters<I = undefined> {
 
   /** Answers the first in line with an error. False if the line is empty. */
   refuse(error: unknown): boolean {
-    const waiter = this.first
+    const waiter = this.nextUp()
     if (waiter === null) return false
-    this.remove(waiter)
     waiter.refuse(error)
     return true
   }
 
-  /** The waiters, the first in line first. */
+  /** Takes the first in line out, and those before it whose fibers are gone. */
+  private nextUp(): Waiter<I> | null {
+    for (let waiter = this.first; waiter !== null; waiter = this.first) {
+      this.remove(waiter)
+      if (!waiter.isStale) return waiter
+    }
+    return null
+  }
+
+  /** The waiters, the first in line first. The one that is visited may be answered. */
   *[Symbol.iterator](): Generator<Waiter<I>> {
-    for (let waiter = this.first; waiter !== null; waiter = waiter.after) yield waiter
+    for (let waiter = this.first, after: Waiter<I> | null; waiter !== null; waiter = after) {
+      after = waiter.after
+      yield waiter
+    }
   }
 
   /** Removes a waiter, which must be in the line. */

@@ -3,8 +3,8 @@
 //
 //   one --a.lock(), held by--> two --b.lock(), held by--> one        nothing but a stop from outside can end this
 //
-// Only certain deadlocks count. A fiber inside a time limit (its own or one around a parent), with an AbortSignal, or on its
-// way to its end will go on by itself; so may one with another child, since an error of that child would wake it. Waits for a
+// Only certain deadlocks count. A fiber inside a time limit or a race (its own or one around a parent), with an AbortSignal, or
+// on its way to its end will go on by itself; so may one with another child, since an error of that child would wake it. Waits for a
 // semaphore, a promise or a queue can be ended by any code.
 
 import type { Block } from './block.js'
@@ -39,19 +39,22 @@ export function refuseCircle(fiber: Fiber, op: BaseOp<any>): void {
 /** Whether a fiber of a circle may go on although its wait does not end. */
 function mayGoOn(member: AnyFiber, circle: ReadonlyMap<AnyFiber, unknown>): boolean {
   for (const child of member.children) if (!circle.has(child)) return true
-  for (const block of blocksOf(member)) if (block.isTimed) return true
+  for (const block of blocksOf(member)) if (block.endsEarly) return true
   return !isCalm(member) || mayBeEnded(member)
 }
 
-/** Whether something around a fiber will end it: an AbortSignal, the end of a parent, a limit around the scope that it belongs to. */
+/**
+ * Whether something around a fiber will end it: an AbortSignal, the end of a parent, a limit around the scope that it belongs to,
+ * the winner of its race, a supervisor that ends or restarts it with its group.
+ */
 function mayBeEnded(fiber: AnyFiber): boolean {
   for (let { owner } = fiber; ; { owner } = fiber) {
     if (fiber.rare?.abortSignal != null) return true
     if (owner === null) return false
     const { host } = owner
-    if (host._phase !== LIVE) return true
+    if (host._phase !== LIVE || host.rare?.supervisor?.endsEarly) return true
     for (let region: Region = owner; region !== host; region = (region as Block<any>).outer) {
-      if ((region as Block<any>).isTimed || region._phase !== LIVE) return true
+      if ((region as Block<any>).endsEarly || region._phase !== LIVE) return true
     }
     fiber = host
   }

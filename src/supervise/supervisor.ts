@@ -120,6 +120,10 @@ export class Supervisor implements TreeSupervisor {
 
   // ---- called by the tree
 
+  get endsEarly(): boolean {
+    return this.policy.until === 'any' || this.policy.strategy !== 'oneForOne'
+  }
+
   childCame(child: Child): void {
     if (this.children === undefined && !this.members.has(child)) this.add(child)
   }

@@ -3,6 +3,7 @@
 import {
   BadArgument,
   BaseOp,
+  CARRIED_OVER,
   check,
   DeadlockError,
   deliver,
@@ -109,6 +110,11 @@ export class Call<Q = any, A = any> {
     return this.wait.isFor(this) && settle(this.caller, this.wait.leave(), answer)
   }
 
+  /** @internal */
+  [CARRIED_OVER](): boolean {
+    return this.wait.isFor(this) && this.wait.awaitNext()
+  }
+
   /** Throws an error where the caller waits. False if the caller no longer waits. */
   fail(error: unknown): boolean {
     return this.wait.isFor(this) && fail(this.caller, this.wait.leave(), error)
@@ -186,7 +192,14 @@ class Answer<A> extends BaseOp<A> implements EndListener {
     })
     const { caller } = this.question as Call
     fail(caller, this.leave(), error)
-    if (how === ERROR) markReceived(value, caller) // S25: the caller has received the error
+    // S25: the parent has received the error here. Another caller has not, should it come up through the tree.
+    if (how === ERROR && target.parent === caller) markReceived(value, caller)
+  }
+
+  /** The target is restarted before it has read the question: the next incarnation will (S41). */
+  awaitNext(): boolean {
+    this.incarnation = this.target.incarnation + 1
+    return true
   }
 
   /** Whether this wait is for the answer to `question`. */

@@ -117,7 +117,7 @@ function viewOne(fiber: Fiber): FiberView {
     since: op === null || fiber.since === 0 ? undefined : fiber.since,
     children: [],
   }
-  const site = op === null ? undefined : opSite(op)
+  const site = op === null ? undefined : opSite(op, fiber)
   return site === undefined ? view : { ...view, site }
 }
 

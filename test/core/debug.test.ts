@@ -1,6 +1,7 @@
 // Debug mode: stacks that go on through the places of spins, and ops that were made and never waited for.
 
 import { EventEmitter } from 'node:events'
+import { BaseOp, settle } from 'polyphony/op'
 import { libraryPlaces, setDebug, userStack } from '#core/debug'
 import { numbers } from '../interop/outside.js'
 import {
@@ -13,12 +14,14 @@ import {
   moveOnAfter,
   type Op,
   on,
+  Queue,
   receive,
   reports,
   scope,
   sleep,
   snooze,
   spin,
+  suspend,
   test,
   until,
   use,
@@ -145,6 +148,41 @@ describe('an op that is made and never waited for', () => {
       assert.throws(() => Fiber.await(1 as never), { code: 'BAD_ARGUMENT' })
     })
     assert.deepEqual(found, [])
+  })
+
+  test('may be one with private fields that serves every wait', async () => {
+    class Ready extends BaseOp<string> {
+      readonly #answer = 'ready'
+      enter(fiber: any): void {
+        settle(fiber, this, this.#answer)
+      }
+      abort(): void {}
+      describe(): string {
+        return `an op that is ${this.#answer}`
+      }
+    }
+    const [report, ...others] = await forgotten(function* () {
+      const op = new Ready().droppable()
+      assert.equal(yield* op.handOut(), 'ready')
+      op.handOut()
+    })
+    assert.match(report ?? '', /^floating: an op that is ready was made/)
+    assert.deepEqual(others, [])
+  })
+
+  test('the tree shows where a fiber got an op that serves every wait, of its last wait only', async () => {
+    const queue = new Queue<number>()
+    const stuck = inDebugMode(function* () {
+      queue.tryPush(1)
+      yield* queue.shift()
+      const shifter = spin('shifter', () => queue.shift())
+      const sleeper = spin('sleeper', function* () {
+        yield* snooze()
+        yield* suspend()
+      })
+      yield* Fiber.await(shifter, sleeper)
+    })
+    await assert.rejects(stuck, /shifter {2}waiting for .*shift\(\) {2}at .*debug\.test/)
   })
 
   test('the tree shows where the op that a fiber waits in was made', async () => {

@@ -163,6 +163,40 @@ describe('a fiber that leaves', () => {
   })
 })
 
+describe('what an op throws when its wait is over is reported', () => {
+  const error = new Error('of the op')
+  class Bad extends Work {
+    constructor(private readonly where: 'cancel' | 'over') {
+      super()
+    }
+    protected override cancel(): void {
+      if (this.where === 'cancel') throw error
+    }
+    protected override over(): void {
+      super.over()
+      if (this.where === 'over') throw error
+    }
+  }
+
+  test('over() after an answer: the fiber has that answer, the process is released', function* () {
+    const work = new Bad('over')
+    const fiber = yield* waiting(work)
+    work.attempts[0]?.settle('answer')
+    assert.deepEqual([yield* fiber, held()], ['answer', [0, 0]])
+    assert.match(reports().join(), /of the op/)
+  })
+
+  for (const where of ['cancel', 'over'] as const) {
+    test(`${where}() when the fiber leaves: it is stopped all the same, and the process is released`, function* () {
+      const work = new Bad(where)
+      const fiber = yield* waiting(work)
+      assert.equal((yield* fiber.stop()).type, 'stopped')
+      assert.deepEqual([work.log, held()], [['over'], [0, 0]])
+      assert.match(reports().join(), /of the op/)
+    })
+  }
+})
+
 test('two fibers cannot wait for the same one at a time', function* () {
   const work = new Work()
   const fiber = yield* waiting(work)

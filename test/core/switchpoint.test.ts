@@ -40,6 +40,47 @@ class Slow extends BaseOp<void> {
   }
 }
 
+/** Ends its own fiber while that enters the wait. */
+class Ends extends BaseOp<void> {
+  aborted = 0
+  constructor(private readonly end: (fiber: Fiber) => unknown) {
+    super()
+  }
+  enter(fiber: Fiber): void {
+    this.end(fiber)
+  }
+  abort(): void {
+    this.aborted++
+  }
+  describe(): string {
+    return 'an op that ends its fiber'
+  }
+}
+
+describe('a fiber that is ended while it enters a wait', () => {
+  const ends: [string, (fiber: Fiber) => unknown][] = [
+    ['kill()', (fiber) => fiber.kill()],
+    ['stop() without grace', (fiber) => fiber.stop(undefined, { grace: 0 })],
+    ['stop()', (fiber) => fiber.stop()],
+  ]
+  for (const [what, end] of ends) {
+    test(`by ${what} leaves it at once, and runs its cleanup`, function* () {
+      const op = new Ends(end)
+      const log: string[] = []
+      const fiber = spin(function* () {
+        try {
+          yield* op
+          log.push('went on')
+        } finally {
+          log.push('cleanup')
+        }
+      })
+      const outcome = yield* moveOnAfter(1000, () => fiber.join())
+      assert.deepEqual([outcome?.type, log, op.aborted, now()], ['stopped', ['cleanup'], 1, 0])
+    })
+  }
+})
+
 describe('the deadline of a fiber', () => {
   for (const [what, first, second] of [
     ['cleanup', () => waits(() => sleep(5)), () => waits(() => sleep())],

@@ -4,6 +4,7 @@ import { createContext, runInContext } from 'node:vm'
 import {
   action,
   after,
+  any,
   assert,
   BadArgument,
   BadState,
@@ -19,6 +20,7 @@ import {
   now,
   type Op,
   type Routine,
+  race,
   receive,
   receiveAllPending,
   reports,
@@ -38,6 +40,11 @@ import {
   until,
   waits,
 } from '../prelude.js'
+
+function* valueAfter<T>(ms: number, value: T): Routine<T> {
+  yield* sleep(ms)
+  return value
+}
 
 const anything = (x: unknown): any => x
 
@@ -575,6 +582,15 @@ describe('S06 spinning while stopping', () => {
         yield* host.kill()
       })
     }
+  }
+
+  for (const contest of [race, any]) {
+    test(`spin into ${contest.name}() by the cleanup of a loser is refused, and it ends`, function* () {
+      const loser = () => action<string>(() => () => void spin('helper', () => sleep()))
+      const ended = yield* moveOnAfter(1000, () => contest([loser, () => valueAfter(1, 'won')]), 'never')
+      assert.deepEqual([ended, now()], ['won', 1])
+      assert.match(reports().join(), /^uncaught: .*(BadState|NotInFiber)/)
+    })
   }
 
   test('what is refused to a cleanup of an action is reported, and harms no fiber', function* () {

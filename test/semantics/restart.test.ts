@@ -8,10 +8,11 @@ import {
   any,
   assert,
   BadArgument,
-  type Call,
+  Call,
   call,
   createLocal,
   describe,
+  endListeners,
   ensure,
   Fiber,
   type FiberEnd,
@@ -26,6 +27,7 @@ import {
   raiseEverywhere,
   receive,
   receiveAllPending,
+  receiveLoop,
   reports,
   scope,
   sleep,
@@ -386,7 +388,46 @@ describe('S41 restart', () => {
       fiber.send('after')
       assert.equal(fiber.mailbox.size, keepMailbox ? 2 : 1)
       yield* fiber.join()
-      assert.deepEqual(seen, keepMailbox ? [['before', 'after'], []] : [[], ['after']])
+      assert.deepEqual(seen, keepMailbox ? [[], ['before', 'after']] : [[], ['after']])
+    }
+  })
+
+  for (const keepMailbox of [false, true]) {
+    test(`a question that was not read is asked of the next incarnation${keepMailbox ? ', once, beside what is kept' : ''}`, function* () {
+      const target = yield* started(function* () {
+        if (Fiber.current.incarnation < 3) yield* waits(() => receiveAllPending(), 100)
+        yield* receiveLoop((message: unknown) => {
+          if (message instanceof Call) message.reply([message.message, Fiber.current.incarnation])
+          return message !== 'end'
+        })
+      })
+      const callers = ['first', 'second'].map((question) => spin(() => call(target, question)))
+      const leaving = spin(() => call(target, 'taken back'))
+      yield* sleep(1)
+      target.send('a note')
+      target.restartWith({ keepMailbox })
+      yield* sleep(1)
+      yield* leaving.stop()
+      target.restartWith({ keepMailbox })
+      assert.equal(target.mailbox.size, keepMailbox ? 3 : 2)
+      assert.deepEqual(yield* Fiber.await(...callers), [
+        ['first', 3],
+        ['second', 3],
+      ])
+      target.send('end')
+      yield* target
+      assert.equal(endListeners(target), 0)
+    })
+  }
+
+  test('a question that was not read fails if the restart is called off, or the fiber ends without reading it', function* () {
+    for (const end of ['stop', 'kill', 'later'] as const) {
+      const target = yield* started(() => waits(() => sleep(5), Fiber.current.incarnation === 1 ? 1000 : 5))
+      const caller = yield* started(() => call(target, 'question'))
+      target.restart()
+      if (end !== 'later') target[end]()
+      const { error }: any = yield* caller.join()
+      assert.deepEqual([error.code, target.incarnation], ['FIBER_STOPPED', end === 'later' ? 2 : 1])
     }
   })
 

@@ -3,6 +3,7 @@
 import {
   after,
   all,
+  any,
   assert,
   BadYield,
   type Call,
@@ -24,6 +25,7 @@ import {
   now,
   type Op,
   type Routine,
+  race,
   raiseEverywhere,
   receive,
   runtime,
@@ -34,6 +36,7 @@ import {
   spin,
   started,
   stopEverywhere,
+  supervise,
   suppressedErrors,
   suspend,
   test,
@@ -568,6 +571,39 @@ describe('S32 awaiting yourself', () => {
     [
       'both are members of an all() inside a time limit',
       () => [['parent', 1, () => moveOnAfter(50, () => all(both().map(([, , body]) => body)))]],
+    ],
+    ...[race, any].map((contest): [string, () => Part[]] => [
+      `both are contenders of ${contest.name}(), which another one wins`,
+      () => [['host', 1, () => contest([...both().map(([, , body]) => body), () => sleep(20)])]],
+    ]),
+    [
+      'both are contenders of race(), which a fiber from outside wins',
+      () => [
+        ['host', 1, () => race([...both().map(([, , body]) => body), part(1)])],
+        ['other', 20, isOver],
+      ],
+    ],
+    [
+      'another contender of a race further out wins',
+      () => [['host', 1, () => race([() => all(both().map(([, , body]) => body)), () => sleep(20)])]],
+    ],
+    [
+      'both are supervised until any has ended',
+      () => {
+        const children = [...both().map(([name, , body]) => ({ name, body })), { body: () => sleep(20) }]
+        return [['supervisor', 1, () => supervise(children, { until: 'any' })]]
+      },
+    ],
+    [
+      'both are restarted with their group',
+      () => {
+        const [a, b] = named('accounts', 'ledger')
+        const locks = (x: Mutex | undefined, y: Mutex | undefined) => () =>
+          Fiber.current.incarnation === 1 ? inside(x, 5, () => y!.synchronize(isOver))() : isOver()
+        const third = () => (Fiber.current.incarnation === 1 ? failAfter(20, new Error('third')) : isOver())
+        const children = [third, locks(a, b), locks(b, a)].map((body) => ({ body }))
+        return [['supervisor', 1, () => supervise(children, { restart: 'onError', strategy: 'oneForAll' })]]
+      },
     ],
     ...['one', 'two'].flatMap((limited): [string, () => Part[]][] =>
       [moveOnAfter, cancelAfter].map((limit) => [

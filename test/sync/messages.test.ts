@@ -18,6 +18,7 @@ import {
   receiveLoop,
   runtime,
   sleep,
+  snooze,
   spin,
   started,
   suspend,
@@ -180,6 +181,22 @@ describe('call', () => {
     const caller = spin(() => thrownBy(call(target, 'hello')))
     assert.equal((yield* thrownBy(sleep(10))).message, 'broken')
     assert.ok((yield* caller) instanceof FiberStopped)
+  })
+
+  test('to a grandchild that fails: its error still comes up through the tree', function* () {
+    const error = new Error('broken')
+    let target!: Fiber<any, any>
+    spin('parent', function* () {
+      target = spin('target', function* () {
+        yield* receive()
+        throw error
+      })
+      yield* sleep()
+    })
+    yield* snooze()
+    const thrown = yield* thrownBy(call(target, 'hello'))
+    assert.ok(thrown instanceof FiberStopped || thrown === error)
+    if (thrown !== error) assert.equal(yield* thrownBy(sleep(10)), error)
   })
 
   test('throws TimedOut when its time is up, and a late or second answer says false', function* () {
