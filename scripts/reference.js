@@ -93,7 +93,7 @@ const GROUPS = {
     Ops: ['BaseOp', 'op', 'IdleOp', 'OutsideOp', 'Attempt'],
     'Their answers': ['settle', 'fail', 'LATER'],
     'Fibers in line': ['Waiters', 'Waiter', 'Ring'],
-    'Holding something': ['Holding', 'Holdable'],
+    'Holding something': ['hold', 'Holdable'],
     'Running bodies': ['runBody', 'runReturned', 'attempt', 'Returned', 'Result'],
     'Fibers and their ends': ['runningFiber', 'spinRoot', 'addCleanup', 'onEnd', 'EndMoment', 'onAbort'],
     'The world': ['Runtime', 'TimerNode'],

@@ -32,12 +32,14 @@ export {
   BadState,
   BadYield,
   type Body,
+  Call,
   Cancel,
   type Context,
   cancelAfter,
   createLocal,
   DeadlockError,
   type Ending,
+  type ErrorClass,
   type ErrorLike,
   ensure,
   errorFiber,
@@ -127,7 +129,6 @@ export {
   supervise,
 } from './supervise/index.js'
 export {
-  Call,
   Condition,
   type ConditionStats,
   call,

@@ -4,7 +4,7 @@
 //   an op            BaseOp; IdleOp for new work, OutsideOp for work outside; op() for a generator function
 //   its answer       settle, fail; LATER from abort
 //   fibers in line   Waiters
-//   a block          Holding: a body that has something in hand
+//   a block          hold: a body that has something in hand
 //   the end          onEnd, addCleanup: called when a fiber or scope is over
 //   the world        fiber.runtime: the clock, timers, what holds the process, reports
 //   arguments        check, show
@@ -20,7 +20,7 @@ export {
   type EndMoment,
   fail,
   type Holdable,
-  Holding,
+  hold,
   IdleOp,
   LATER,
   OutsideOp,

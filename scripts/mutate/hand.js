@@ -264,8 +264,14 @@ const MUTANTS = [
   [
     'S32',
     'a call that its target has received is taken for part of a circle',
-    'return this.question !== null && this.target.mailbox.has(this.question)',
+    'return this.question?.isUnread === true',
     'return this.question !== null',
+  ],
+  [
+    'S32',
+    'contenders of a race are called a deadlock, though another one may win',
+    'return this.team.endsEarly',
+    'return false',
   ],
   ['S33', 'a deadlock exits with 1', 'DEADLOCK_CODE = 13', 'DEADLOCK_CODE = 1'],
   [
@@ -308,6 +314,18 @@ const MUTANTS = [
     'this.target.mailbox.has(this.question)',
   ],
   [
+    'S41',
+    'a question that was not read is dropped at a restart',
+    'if (message instanceof Call && message.isAwaited) kept.push(message)',
+    '',
+  ],
+  [
+    'S41',
+    'a question is lost between two restarts, if a stop comes between them',
+    'fiber._mailbox = restart.mailbox // for another restart',
+    '',
+  ],
+  [
     'S40',
     'the wrong message is taken out',
     'for (let i = index; i > 0; i--)',
@@ -319,7 +337,7 @@ const MUTANTS = [
     'if (canReincarnate(fiber)) {\n',
     'if (canReincarnate(fiber)) {\n        tellDeath(fiber, null)\n',
   ],
-  ['S41', 'keepMailbox is ignored', '(options.keepMailbox && (', "(options.keepMailbox === ('' as any) && ("],
+  ['S41', 'keepMailbox is ignored', 'options.keepMailbox === true', 'false'],
   [
     'S41',
     'awaiters of a fiber that is restarted with its group are told that it is dead',
@@ -411,8 +429,8 @@ const MUTANTS = [
   [
     'S58',
     'an action that is settled is not cleaned up',
-    'this.end(OVER)',
-    'this.cleanup = undefined\n      this.end(OVER)',
+    "this.end('over')",
+    "this.cleanup = undefined\n      this.end('over')",
   ],
   ['S58', 'a listener stays when the next could not be added', 'remove()\n    } catch', '} catch'],
   ['S58', 'a value that a fiber has received is discarded', 'if (hasDiscards) taken.add(promise)', ''],

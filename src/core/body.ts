@@ -209,9 +209,18 @@ export function runReturned(returned: unknown, body: (...args: any[]) => unknown
  * console.log(yield* runBody(slow, 21), yield* runBody((n: number) => n + 1, 21)) // 42 22
  * ```
  */
-export function runBody<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Op<T> {
+export function runBody<R>(body: (...args: any[]) => Returned<R>, ...args: unknown[]): Op<Result<R>>
+export function runBody<T>(body: (...args: any[]) => Op<T> | T, ...args: unknown[]): Op<T>
+export function runBody(body: (...args: any[]) => unknown, ...args: unknown[]): Op<unknown> {
   if (typeof body !== 'function') checkBody(body, 'runBody()')
-  return new Run<T>(body).of(callBody(body, args))
+  return new Run(body).of(callBody(body, args))
+}
+
+function iteratorOfOp(made: unknown): Iterator<unknown> {
+  const iterator = iteratorOf(made)
+  if (iterator === undefined)
+    throw new BadArgument(`op() needs a function*, or one that returns an op; it returned ${show(made)}`)
+  return iterator
 }
 
 /** Runs an op as a generator. */
@@ -232,13 +241,14 @@ export function* drive(op: Op<unknown>): Routine<unknown> {
  * console.log(yield* all([twice(1), twice(2)])) // [ 2, 4 ]
  * ```
  */
-export function op<T>(describe: string | (() => string), make: () => Routine<T>): Op<T> {
+export function op<T>(describe: string | (() => string), make: () => Op<T>): Op<T> {
   if (typeof make !== 'function' || isAsync(make)) checkBody(make, 'op()')
   const made = {
     describe: typeof describe === 'string' ? () => describe : describe,
     [Symbol.iterator]() {
       if (debugging) opEntered(made)
-      return make()
+      const routine = make()
+      return (isGenerator(routine) ? routine : iteratorOfOp(routine)) as Iterator<Switchpoint, T, unknown>
     },
   }
   if (debugging) rememberOp(made, current.fiber)

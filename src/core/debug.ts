@@ -11,10 +11,10 @@ interface Described {
 /** The description of an op, also if its `describe` throws (S70). */
 export function describe(op: Described): string {
   try {
-    return op.describe()
-  } catch {
-    return `an op of class ${op.constructor.name} whose describe() failed`
-  }
+    const text: unknown = op.describe()
+    if (typeof text === 'string') return text
+  } catch {}
+  return `an op of class ${op.constructor.name} whose describe() gives no text`
 }
 
 export let debugging = globalThis.process?.env?.POLYPHONY_DEBUG === '1'
@@ -29,7 +29,8 @@ export function callSite(): string {
   Error.stackTraceLimit = 25
   const stack = new Error().stack ?? ''
   Error.stackTraceLimit = limit
-  return userStack(stack.slice(stack.indexOf('\n') + 1))
+  // An op of a user is made by a constructor of the user; the place that counts is where that was called.
+  return userStack(stack.slice(stack.indexOf('\n') + 1)).replace(/^(\s+at new .*\n)+/, '')
 }
 
 /**

@@ -349,27 +349,30 @@ export function suppressedErrors(error: unknown): readonly unknown[] {
   }
 }
 
+/** A class of errors, made with a message. */
+export type ErrorClass = new (message?: string) => Error
 /** What `raise` and `cancelAfter` accept: an error, an error class or a message. */
-export type ErrorLike = Error | (new (message?: string) => Error) | string
+export type ErrorLike = Error | ErrorClass | string
 
 /** Turns an ErrorLike into an error object; a message becomes a `Base`. */
-export function makeError(
-  given: ErrorLike | undefined,
-  Base: new (message?: string) => Error,
-  message: string,
-): Error {
+export function makeError(given: ErrorLike | undefined, Base: ErrorClass, message: string): Error {
   if (given === undefined) return new Base(message)
   if (typeof given === 'string') return new Base(given)
   return typeof given === 'function' ? new given(message) : given
 }
 
-/** Throws unless it is an ErrorLike or undefined. */
-export function checkError(given: ErrorLike | undefined, where: string): void {
-  if (given === undefined || typeof given === 'string' || isError(given)) return
-  if (typeof given === 'function' && (given === Error || given.prototype instanceof Error)) return
+/** Throws unless it is an ErrorLike or undefined. A message of its own goes with a class only. */
+export function checkError(given: ErrorLike | undefined, message: string | undefined, where: string): void {
+  const isClass = typeof given === 'function' && (given === Error || given.prototype instanceof Error)
+  if (given !== undefined && typeof given !== 'string' && !isClass && !isError(given)) {
+    const hint = Array.isArray(given) ? '. A class and its message are two arguments' : ''
+    throw new BadArgument(`${where} needs an error, an error class or a message, got ${show(given)}${hint}`)
+  }
+  if (message === undefined || (isClass && typeof message === 'string')) return
   throw new BadArgument(
-    `${where} needs an error, an error class or a message, got ${show(given)}` +
-      (Array.isArray(given) ? '. For a class and a message, make the error: new SomeError(message)' : ''),
+    isClass
+      ? `${where} needs a string as the message of the error class, got ${show(message)}`
+      : `${where} takes a message only after an error class, got ${show(given)} and ${show(message)}`,
   )
 }
 

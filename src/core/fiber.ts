@@ -9,6 +9,7 @@ import {
   BadState,
   Cancel,
   checkError,
+  type ErrorClass,
   type ErrorLike,
   makeError,
   notInFiber,
@@ -386,16 +387,22 @@ export class Fiber<T = unknown, M = any> implements Op<T> {
    * yield* fiber.raise('a shock')
    * ```
    */
+  raise(error?: ErrorLike): Ending<T>
+  /** With a class of errors and its message. */
+  raise(error: ErrorClass, message: string): Ending<T>
   raise(error?: ErrorLike, message?: string): Ending<T> {
-    checkError(error, 'raise()')
+    checkError(error, message, 'raise()')
     this.throwInto(makeError(error, Error, message ?? `raised in ${this.path}`))
     return this.seenThrough()
   }
 
-  /** Throws `Cancel`, or the error given, at its current switchpoint (S67). */
-  cancel(error?: ErrorLike): Ending<T> {
-    checkError(error, 'cancel()')
-    this.throwInto(makeError(error, Cancel, `${this.path} was cancelled`))
+  /** Throws `Cancel`, or the error given, at its current switchpoint (S67). The error is given as to `raise`. */
+  cancel(error?: ErrorLike): Ending<T>
+  /** With a class of errors and its message. */
+  cancel(error: ErrorClass, message: string): Ending<T>
+  cancel(error?: ErrorLike, message?: string): Ending<T> {
+    checkError(error, message, 'cancel()')
+    this.throwInto(makeError(error, Cancel, message ?? `${this.path} was cancelled`))
     return this.seenThrough()
   }
 

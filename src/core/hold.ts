@@ -4,9 +4,10 @@
 //   yield* semaphore.acquire(body)        taking (an op, waits in line)  ->  body  ->  left: released
 
 import { Block } from './block.js'
+import type { Result, Returned } from './body.js'
 import { current } from './current.js'
 import { debugging, describe, opEntered } from './debug.js'
-import { notInFiber } from './errors.js'
+import { BadArgument, notInFiber, show } from './errors.js'
 import type { Fiber } from './fiber.js'
 import type { BaseOp, Op, Switchpoint } from './op.js'
 import { LIVE } from './state.js'
@@ -64,9 +65,9 @@ export abstract class HoldBlock<T, Held = unknown> extends Block<T> {
   }
 }
 
-/** What can be held while a body runs: see `Holding`. */
+/** What can be held while a body runs: see `hold`. */
 export interface Holdable {
-  /** The op that waits for it. It has no state, and serves all waits. */
+  /** The op that waits for it. If it has no state, it serves all waits; else make a holdable for each. */
   readonly taking: BaseOp<void>
   /** Releases it. Called in the fiber that holds it. */
   giveBack(): void
@@ -75,8 +76,8 @@ export interface Holdable {
 }
 
 /**
- * Waits for a lock or a permit, runs a body, and releases it however the body ends. Fibers that hold something are shown in
- * the deadlock report.
+ * Waits for a lock or a permit, runs a body, and releases it however the body ends: also if it has to be abandoned. The body may be
+ * a generator function, or a plain function that returns an op or a value, as everywhere.
  *
  * ```ts
  * class Take extends BaseOp<void> {
@@ -94,15 +95,23 @@ export interface Holdable {
  *   taking: new Take().droppable(),
  *   giveBack: () => console.log('given back'), // given back
  * }
- * console.log(yield* new Holding(key, () => 42)) // 42
+ * console.log(yield* hold(key, () => 42)) // 42
  * ```
  */
-export class Holding<T> extends HoldBlock<T, void> {
+export function hold<R>(what: Holdable, body: () => Returned<R>): Op<Result<R>> {
+  if (what?.taking === undefined || typeof what.giveBack !== 'function') {
+    const missing = what?.taking === undefined ? 'an op `taking`' : 'a function `giveBack`'
+    throw new BadArgument(`hold() needs ${missing} in what is to be held, got ${show(what)}`)
+  }
+  return new Holding<Result<R>>(what, body)
+}
+
+class Holding<T> extends HoldBlock<T, void> {
   protected readonly taking: BaseOp<void>
 
   constructor(
     private readonly what: Holdable,
-    body: () => Op<T> | T,
+    body: () => unknown,
   ) {
     super(body, what.where)
     this.taking = what.taking

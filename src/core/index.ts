@@ -31,6 +31,7 @@ export {
   BadYield,
   Cancel,
   DeadlockError,
+  type ErrorClass,
   type ErrorLike,
   errorFiber,
   FiberStopped,
@@ -46,11 +47,19 @@ export {
   tagError,
 } from './errors.js'
 export { type Ending, Fiber, type StopOptions, spin, spinRoot } from './fiber.js'
-export { type Holdable, HoldBlock, Holding } from './hold.js'
+export { type Holdable, HoldBlock, hold } from './hold.js'
 export { failureOf, isDead, Watch, type WatchListener } from './join.js'
 export { append, type Linked, listBackwards, remove } from './list.js'
 export { createLocal, type Local } from './local.js'
-export { deliver, Mailbox, receive, receiveAllPending, tryReceive } from './mailbox.js'
+export {
+  Call,
+  type CallWait,
+  deliver,
+  Mailbox,
+  receive,
+  receiveAllPending,
+  tryReceive,
+} from './mailbox.js'
 export type { FiberEnd } from './monitor.js'
 export {
   answer,
@@ -74,7 +83,7 @@ export {
 } from './options.js'
 export { Attempt, OutsideOp } from './outside.js'
 export { hasTraces } from './rare.js'
-export { CARRIED_OVER, isHeld, isRestarting, type RestartOptions } from './restart.js'
+export { isHeld, isRestarting, type RestartOptions } from './restart.js'
 export { Ring } from './ring.js'
 export { type Meter, type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
 export { attempt, Scope, scope } from './scope.js'

@@ -21,6 +21,85 @@ import { type Waiter, Waiters } from './waiters.js'
 /** A mailbox that grows past this is counted in `runtimeStats().crowdedMailboxes` (S38). */
 const CROWDED = 1000
 
+/** The wait of a caller for the answer to its `Call`. */
+export interface CallWait<A> {
+  isFor(question: Call<any, A>): boolean
+  /** Ends the wait, which is settled next. */
+  leave(): BaseOp<A>
+}
+
+type CallType<Q> = unknown extends Q
+  ? string
+  : Q extends { readonly type: infer T extends string }
+    ? T
+    : 'call'
+
+function typeOf(message: unknown): string {
+  const type = (message as { type?: unknown } | null | undefined)?.type
+  return typeof type === 'string' ? type : 'call'
+}
+
+/**
+ * A question in a mailbox: what `call` sends. The receiver answers with `reply` or `fail`, now or later.
+ *
+ * ```ts
+ * type Message = { type: 'add'; n: number } | Call<{ type: 'sum' }, number>
+ * const adder: Fiber<void, Message> = spin(function* () {
+ *   let sum = 0
+ *   yield* receiveLoop((message: Message) => {
+ *     switch (message.type) {
+ *       case 'add':
+ *         sum += message.n
+ *         break
+ *       case 'sum':
+ *         message.reply(sum)
+ *     }
+ *   })
+ * })
+ * adder.send({ type: 'add', n: 2 })
+ * adder.send({ type: 'add', n: 3 })
+ * console.log(yield* call(adder, { type: 'sum' })) // 5
+ * ```
+ */
+export class Call<Q = any, A = any> {
+  /** @internal Whether it lies in a mailbox. */
+  isUnread = false
+  /** For a `switch` over messages: the `type` of the question if it has one, else `'call'`. */
+  readonly type: CallType<Q>
+
+  /** @internal */
+  constructor(
+    /** The question. */
+    readonly message: Q,
+    /** The fiber that called. */
+    readonly caller: Fiber,
+    private readonly wait: CallWait<A>,
+  ) {
+    this.type = typeOf(message) as CallType<Q>
+  }
+
+  /** Gives the answer. False if the caller no longer waits: then the answer is dropped (S39). */
+  reply(answer: A): boolean {
+    return this.isAwaited && settle(this.caller, this.wait.leave(), answer)
+  }
+
+  /** @internal Whether its sender waits for the answer. */
+  get isAwaited(): boolean {
+    return this.wait.isFor(this)
+  }
+
+  /** Throws an error where the caller waits. False if the caller no longer waits. */
+  fail(error: unknown): boolean {
+    return this.isAwaited && fail(this.caller, this.wait.leave(), error)
+  }
+}
+
+/** A message that was taken out of a mailbox. */
+function opened(message: unknown): unknown {
+  if (message instanceof Call) message.isUnread = false
+  return message
+}
+
 /** The predicate of a selective `receive`. */
 type Match = (message: any) => boolean
 
@@ -29,7 +108,7 @@ class Receive extends IdleOp<any> {
     const ring = fiber._mailbox
     if (ring === null || ring.size === 0) return
     fiber.how = VALUE
-    fiber.value = ring.shift()
+    fiber.value = opened(ring.shift())
     fiber.rare?.mailbox?.taken(0)
   }
   abort(): void {}
@@ -177,6 +256,7 @@ export class Mailbox<M = any> {
       const index = ring == null ? -1 : indexOf(ring, message)
       if (index < 0) continue
       ring?.remove(index)
+      opened(message)
       if (ring === fiber._mailbox) this.taken(index)
       else this.admit()
       return true
@@ -239,7 +319,7 @@ export class Mailbox<M = any> {
       if (matches(match, message)) {
         ring.remove(this.seen)
         this.taken(this.seen)
-        return message
+        return opened(message) as M
       }
       this.seen++
     }
@@ -270,6 +350,7 @@ function inboxOf(fiber: Fiber<any, any>): Ring<unknown> {
 function keep(fiber: Fiber<any, any>, message: unknown): void {
   const ring = inboxOf(fiber)
   ring.push(message)
+  if (message instanceof Call) message.isUnread = true
   if (ring.size === CROWDED + 1) fiber.runtime.counts.crowdedMailboxes++
 }
 
@@ -358,7 +439,7 @@ export function tryReceive(match?: Match): unknown {
   }
   const ring = fiber._mailbox
   if (ring === null || ring.size === 0) return undefined
-  const message = ring.shift()
+  const message = opened(ring.shift())
   fiber.rare?.mailbox?.taken(0)
   return message
 }
@@ -377,7 +458,7 @@ export function receiveAllPending<M = any>(): M[] {
   const found: M[] = []
   const ring = fiber._mailbox
   while (ring !== null && ring.size > 0) {
-    found.push(ring.shift() as M)
+    found.push(opened(ring.shift()) as M)
     fiber.rare?.mailbox?.taken(0)
   }
   return found

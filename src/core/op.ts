@@ -200,7 +200,8 @@ export abstract class BaseOp<T> implements Op<T>, Iterator<Switchpoint, T, unkno
     if (gated === REFUSED) return SUSPENDED
     fiber.op = this
     try {
-      this.enter(fiber)
+      const left: unknown = this.enter(fiber)
+      if (left !== undefined) refuseEnter(this, left)
       return park(fiber, gated)
     } catch (error) {
       if (fiber.op === this) dropOp(fiber, this) // `enter` threw, or the stack overflowed behind it
@@ -408,6 +409,19 @@ export function runningFiber(where: string): Fiber
 export function runningFiber(where?: string): Fiber | null {
   if (current.fiber === null && where !== undefined) throw notInFiber(where)
   return current.fiber
+}
+
+/** `enter` of an op, or `start` of an `OutsideOp`, gave something back: an async function or a generator function does nothing useful there. */
+export function refuseEnter(op: BaseOp<any>, given: unknown, method = 'enter()'): void {
+  const { then, next } = (given ?? {}) as { then?: unknown; next?: unknown }
+  if (typeof then === 'function')
+    (given as Promise<unknown>).then(undefined, () => {}) // refused: its rejection must not count as unhandled
+  else if (typeof next !== 'function') return
+  const what = typeof then === 'function' ? 'a promise' : 'a generator, which never ran'
+  throw new BadArgument(
+    `${method} of ${describe(op)} returned ${what}. It begins the wait and returns; the answer is given later, by settle or fail. ` +
+      'To wait for a promise use until(promise).',
+  )
 }
 
 /** An op that has state serves one wait at a time. */

@@ -103,7 +103,11 @@ export function checkOptions<O extends object>(
   for (const key of Object.keys(options) as (keyof O & string)[]) {
     if (isList ? !known.includes(key) : !Object.hasOwn(known, key)) {
       const names = isList ? known : Object.keys(known)
-      throw new BadArgument(`${where} has no option ${show(key)}; there are: ${names.join(', ')}`)
+      const hint =
+        key === 'timeout'
+          ? '. For a time limit, put cancelAfter(ms, ...) or moveOnAfter(ms, ...) around it'
+          : ''
+      throw new BadArgument(`${where} has no option ${show(key)}; there are: ${names.join(', ')}${hint}`)
     }
     const value = options[key]
     if (!isList && value !== undefined) (known as Checks<O>)[key](value, `the ${key} of ${where}`)

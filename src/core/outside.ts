@@ -9,17 +9,15 @@
 import { callout } from './current.js'
 import { describe } from './debug.js'
 import type { Fiber } from './fiber.js'
-import { fail, LateOp, settle } from './op.js'
+import { fail, LateOp, refuseEnter, settle } from './op.js'
 import { LATER } from './switchpoint.js'
 
-const OPEN = 0
-/** The fiber has left; the answer is still to come. */
-const LEFT = 1
-const ANSWERED = 2
+/** Of an attempt. `left`: the fiber has left; the answer is still to come. */
+type Phase = 'open' | 'left' | 'answered'
 
 /** One wait of an `OutsideOp`, for its callbacks to answer. Only the first answer counts. */
 export class Attempt<T> {
-  private phase = OPEN
+  private phase: Phase = 'open'
 
   /** @internal */
   constructor(
@@ -34,33 +32,33 @@ export class Attempt<T> {
   /** The work is done. If the fiber has left, the value goes to `discard`. */
   settle(value: T): void {
     const { phase, op, fiber } = this
-    this.end(ANSWERED)
-    if (phase === OPEN) settle(fiber, op, value)
-    else if (phase === LEFT) op.late(value, fiber)
+    this.end('answered')
+    if (phase === 'open') settle(fiber, op, value)
+    else if (phase === 'left') op.late(value, fiber)
   }
 
   /** The work has failed. If the fiber has left, the error is dropped. */
   fail(error: unknown): void {
     const { phase, op, fiber } = this
-    this.end(ANSWERED)
-    if (phase === OPEN) fail(fiber, op, error)
+    this.end('answered')
+    if (phase === 'open') fail(fiber, op, error)
   }
 
   /** Whether a fiber waits for the answer. */
   get isOpen(): boolean {
-    return this.phase === OPEN
+    return this.phase === 'open'
   }
 
   /** @internal */
   leave(): void {
-    this.end(LEFT)
+    this.end('left')
   }
 
   /** Releases the process, which the wait held. */
-  private end(phase: number): void {
+  private end(phase: Phase): void {
     const { fiber } = this
-    const wasOpen = this.phase === OPEN
-    if (wasOpen || phase === ANSWERED) this.phase = phase
+    const wasOpen = this.phase === 'open'
+    if (wasOpen || phase === 'answered') this.phase = phase
     if (!wasOpen) return
     fiber.runtime.external--
     fiber.runtime.release()
@@ -108,7 +106,8 @@ export abstract class OutsideOp<T> extends LateOp<T> {
     const attempt = new Attempt(this, fiber)
     this.attempt = attempt
     try {
-      this.start(attempt)
+      const left: unknown = this.start(attempt)
+      if (left !== undefined) refuseEnter(this, left, 'start()')
     } catch (error) {
       attempt.leave()
       throw error

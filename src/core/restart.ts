@@ -10,6 +10,7 @@ import { stopOnAbort } from './abort.js'
 import { BadState, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { append } from './list.js'
+import { Call } from './mailbox.js'
 import { check, checkOptions } from './options.js'
 import { Ring } from './ring.js'
 import { ERROR, FORCED_YIELDS, LIVE, NONE, OVER } from './state.js'
@@ -58,20 +59,13 @@ export function askRestart(fiber: Fiber<any, any>, options: RestartOptions, isHe
   if (fiber._phase !== OVER) requestStop(fiber, stop)
 }
 
-export const CARRIED_OVER = Symbol('carried over')
-/** A message that is kept at every restart: the question of a caller that waits for the answer (S41). */
-export interface CarriedOver {
-  /** Called when its fiber is restarted before it was read. False if the message can be dropped. */
-  [CARRIED_OVER](): boolean
-}
-
-/** The mailbox of the next incarnation: all unread messages, or only those that are kept at every restart. */
+/** The mailbox of the next incarnation: all unread messages, or only the questions of callers that wait for the answer. */
 function carryOver(mailbox: Ring<unknown> | null, isWhole: boolean): Ring<unknown> {
-  const kept = isWhole && mailbox !== null ? mailbox : new Ring<unknown>()
+  if (isWhole && mailbox !== null) return mailbox
+  const kept = new Ring<unknown>()
   for (let i = 0; mailbox !== null && i < mailbox.size; i++) {
     const message = mailbox.at(i)
-    const isAwaited = (message as Partial<CarriedOver> | null | undefined)?.[CARRIED_OVER]?.() === true
-    if (isAwaited && !isWhole) kept.push(message)
+    if (message instanceof Call && message.isAwaited) kept.push(message)
   }
   return kept
 }
@@ -95,6 +89,7 @@ export function cancelRestart(fiber: Fiber<any, any>, stop: Stop): Restart | nul
   if (rare === null || rare.restart === null) return null
   const { restart } = rare
   rare.restart = null
+  fiber._mailbox = restart.mailbox // for another restart
   if (fiber.stopSignal === restart.stop) restart.stop.become(stop)
   return restart
 }

@@ -276,6 +276,12 @@ export function regionsOf(fiber: Fiber<any, any>): Region[] {
 
 // ---- taking a wait back
 
+declare const later: unique symbol
+/** The type of `LATER`. Not a symbol, since that of a symbol is lost where a function returns it. */
+export interface Later {
+  readonly [later]: true
+}
+
 /**
  * What `abort` returns when the work cannot be cancelled, such as a write that has begun: the fiber waits for its end, as
  * long as its grace allows, and the answer is late (S35).
@@ -300,7 +306,7 @@ export function regionsOf(fiber: Fiber<any, any>): Region[] {
  * yield* fiber.stop()
  * ```
  */
-export const LATER = Symbol('later')
+export const LATER = Object.freeze({}) as Later
 
 /**
  * Takes a waiting fiber out of its op, if it is in one, so that a signal can be delivered. Completion wins: an abort may

@@ -10,6 +10,7 @@ import {
   addSuppressed,
   Cancel,
   checkError,
+  type ErrorClass,
   type ErrorLike,
   isStop,
   makeError,
@@ -17,7 +18,7 @@ import {
 } from './errors.js'
 import type { Fiber } from './fiber.js'
 import type { Op, Routine, Switchpoint } from './op.js'
-import { checkTimeLimit } from './options.js'
+import { check, checkOptions, checkTimeLimit } from './options.js'
 import { BARS_ALL, BARS_STOPS, type Barrier, LIVE, NO_BARRIER } from './state.js'
 import { isForced, requestEnd } from './switchpoint.js'
 import type { TimerNode } from './timers.js'
@@ -154,9 +155,10 @@ class CancelAfter<T> extends Limit<T> {
     ms: number,
     body: (...args: any[]) => unknown,
     private readonly given: ErrorLike | undefined,
+    private readonly message: string | undefined,
   ) {
     super(ms, body, undefined, 'cancelAfter()')
-    checkError(given, 'cancelAfter()')
+    checkError(given, message, 'cancelAfter()')
   }
   override describe(): string {
     return `cancelAfter(${this.ms})`
@@ -175,7 +177,7 @@ class CancelAfter<T> extends Limit<T> {
   }
   private makeError(fiber: Fiber): unknown {
     try {
-      return makeError(this.given, Cancel, `${fiber.path} was cancelled after ${this.ms} ms`)
+      return makeError(this.given, Cancel, this.message ?? `${fiber.path} was cancelled after ${this.ms} ms`)
     } catch (error) {
       return error // thrown by the constructor of the given class
     }
@@ -185,6 +187,8 @@ class CancelAfter<T> extends Limit<T> {
 /**
  * Runs a body for at most `ms` milliseconds. When the time is up, the body is stopped, with its cleanup, and `value` is
  * returned (S65, S66). `Infinity` means no limit. The body receives a handle with `reset()`, `extend(ms)` and `remaining`.
+ * With `{ value, grace }` instead of a value, `grace` is how long the cleanup of the body may wait; an object with either of these
+ * two keys is taken for such options.
  *
  * ```ts
  * const answer = yield* moveOnAfter(1000, () => receive(), 'nothing came')
@@ -216,16 +220,20 @@ export function moveOnAfter(
     : new MoveOn(ms, body, undefined, valueOrOptions)
 }
 
-/** An object with no keys but `value` and `grace` is options; anything else is the value itself. */
+const MOVE_ON_OPTIONS = { value: check.any, grace: checkTimeLimit }
+
+/** A plain object with the key `value` or `grace` is options; anything else is the value itself. */
 function isMoveOnOptions(given: unknown): given is { value?: unknown; grace?: number } {
-  if (typeof given !== 'object' || given === null) return false
-  const keys = Object.keys(given)
-  return keys.length > 0 && keys.every((key) => key === 'value' || key === 'grace')
+  if (typeof given !== 'object' || given === null || Object.getPrototypeOf(given) !== Object.prototype)
+    return false
+  if (!Object.hasOwn(given, 'value') && !Object.hasOwn(given, 'grace')) return false
+  checkOptions(given, MOVE_ON_OPTIONS, 'moveOnAfter()')
+  return true
 }
 
 /**
  * Runs a body for at most `ms` milliseconds. When the time is up, the body is stopped, with its cleanup, and `Cancel` (or the
- * given error, class or message) is thrown here (S66). Inside, the body sees a stop, never the `Cancel`.
+ * given error, class or message, or a class with its message) is thrown here (S66). Inside, the body sees a stop, never the `Cancel`.
  *
  * ```ts
  * try {
@@ -239,8 +247,20 @@ export function cancelAfter<R>(
   ms: number,
   body: (timeout: Timeout) => Returned<R>,
   error?: ErrorLike,
-): Op<Result<R>> {
-  return new CancelAfter<Result<R>>(ms, body, error)
+): Op<Result<R>>
+export function cancelAfter<R>(
+  ms: number,
+  body: (timeout: Timeout) => Returned<R>,
+  error: ErrorClass,
+  message: string,
+): Op<Result<R>>
+export function cancelAfter(
+  ms: number,
+  body: (timeout: Timeout) => unknown,
+  error?: ErrorLike,
+  message?: string,
+): Op<unknown> {
+  return new CancelAfter(ms, body, error, message)
 }
 
 /** A block with a barrier against signals. With NO_BARRIER it only adds a switchpoint at its beginning. */

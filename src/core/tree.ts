@@ -157,23 +157,31 @@ export function hasRunOut(fiber: Fiber<any, any>): boolean {
   return !fiber.willRun
 }
 
-/** Tells the listeners to a moment before death. Each is removed first, and may add itself again. */
+/** Tells the listeners to a moment before death. They are removed first; each may add itself again, or remove one that is not told yet. */
 function tell(fiber: Fiber, moment: typeof RAN_OUT | typeof ENDED): void {
   if (fiber.lastListener === null) return
+  const untold: Linked<any> = { before: null, after: null } // the head of a list of its own
+  let last = untold
   for (const listener of listBackwards(fiber.lastListener).reverse()) {
     if (listener.moment !== moment) continue
     unlisten(fiber, listener)
-    callListener(fiber, listener)
+    last = append(last, listener)
+  }
+  for (let next: EndListener | null = untold.after; next !== null; next = untold.after) {
+    remove(null, next)
+    callListener(fiber, next)
   }
 }
 
-const UNHEARD = 0
-const HEARD = 1
-const HEARD_BY_PARENT = 2
+// Which watchers a death was told to.
+const UNHEARD = 80
+const HEARD = 81
+const HEARD_BY_PARENT = 82
+type Heard = typeof UNHEARD | typeof HEARD | typeof HEARD_BY_PARENT
 
 /** Tells the listeners to a death. */
-function tellDeath(fiber: Fiber, parent: Fiber | null): number {
-  let heard = UNHEARD
+function tellDeath(fiber: Fiber, parent: Fiber | null): Heard {
+  let heard: Heard = UNHEARD
   let last: EndListener | null = null
   let listener = firstOf(fiber.lastListener)
   while (listener !== null) {
@@ -383,7 +391,7 @@ function die(first: Fiber): void {
     }
     if (rare === null || !rare.isRaw) runtime.alive--
     if (owner !== null) owner.newest = remove<Fiber>(owner.newest, fiber)
-    let heard = UNHEARD
+    let heard: Heard = UNHEARD
     if (fiber.lastListener !== null && (rare === null || !isBetweenLives(fiber))) {
       heard = tellDeath(fiber, host ?? heirOf(fiber))
     }

@@ -32,6 +32,8 @@ import { type BaseOp, fail, settle } from './op.js'
 export class Waiter<I> {
   /** @internal */ before: Waiter<I> | null = null
   /** @internal */ after: Waiter<I> | null = null
+  /** @internal The line that it is in, or was in last. */
+  line: Waiters<I> | null = null
   constructor(
     /** The waiting fiber; null in subclasses for code without a fiber. */
     readonly fiber: Fiber<any, any> | null,
@@ -46,13 +48,11 @@ export class Waiter<I> {
 
   /** Ends the wait with a value. */
   give(value: unknown): void {
-    if (this.isStale) return // what the fiber waits for now is no business of this line
     const fiber = this.fiber as Fiber
     settle(fiber, fiber.op as BaseOp<unknown>, value)
   }
   /** Ends the wait with an error. */
   refuse(error: unknown): void {
-    if (this.isStale) return
     const fiber = this.fiber as Fiber
     fail(fiber, fiber.op as BaseOp<unknown>, error)
   }
@@ -93,6 +93,7 @@ export class Waiters<I = undefined> {
   /** Puts a fiber in line; call it at the end of an op's `enter`. */
   join(fiber: Fiber<any, any>, item: I): Waiter<I> {
     if (fiber.op === null) throw new BadState(`${fiber.path} can join a line only in the enter() of an op`)
+    if (fiber.value !== undefined) refuseSecondLine(fiber)
     const waiter = new Waiter(fiber, item)
     fiber.value = waiter
     this.add(waiter)
@@ -101,6 +102,7 @@ export class Waiters<I = undefined> {
 
   /** Adds a waiter that was made elsewhere. */
   add(waiter: Waiter<I>): void {
+    waiter.line = this
     this.last = append(this.last, waiter)
     if (this.first === null) this.first = waiter
     this.size++
@@ -109,9 +111,9 @@ export class Waiters<I = undefined> {
   /** Removes a fiber without an answer; call it in an op's `abort`. Returns its item. */
   leave(fiber: Fiber<any, any>): I {
     const waiter = fiber.value
-    if (!(waiter instanceof Waiter)) {
+    if (!(waiter instanceof Waiter) || waiter.line !== this) {
       throw new BadState(
-        `${fiber.path} is not in this line; leave() belongs in the abort() of the op that joined it`,
+        `${fiber.path} is not in this line; leave() belongs in the abort() of the op that joined it, and to the line that it joined`,
       )
     }
     fiber.value = undefined
@@ -121,7 +123,7 @@ export class Waiters<I = undefined> {
 
   /** Answers the first in line with a value. False if the line is empty. */
   handOver(value: unknown): boolean {
-    const waiter = this.nextUp()
+    const waiter = this.takeFirst()
     if (waiter === null) return false
     waiter.give(value)
     return true
@@ -130,22 +132,24 @@ export class Waiters<I = undefined> {
   /** Answers this waiter with a value. */
   give(waiter: Waiter<I>, value: unknown): void {
     this.remove(waiter)
-    waiter.give(value)
+    if (!waiter.isStale) waiter.give(value)
   }
 
   /** Answers the first in line with an error. False if the line is empty. */
   refuse(error: unknown): boolean {
-    const waiter = this.nextUp()
+    const waiter = this.takeFirst()
     if (waiter === null) return false
     waiter.refuse(error)
     return true
   }
 
   /** Takes the first in line out, and those before it whose fibers are gone. */
-  private nextUp(): Waiter<I> | null {
-    for (let waiter = this.first; waiter !== null; waiter = this.first) {
+  private takeFirst(): Waiter<I> | null {
+    let waiter = this.first
+    while (waiter !== null) {
       this.remove(waiter)
-      if (!waiter.isStale) return waiter
+      if (waiter.fiber === null || waiter.fiber.value === waiter) return waiter
+      waiter = this.first
     }
     return null
   }
@@ -164,4 +168,13 @@ export class Waiters<I = undefined> {
     this.last = remove(this.last, waiter)
     this.size--
   }
+}
+
+/** A fiber is in one line at a time: if it has left the other one, it may join this one. */
+function refuseSecondLine(fiber: Fiber<any, any>): void {
+  const { value } = fiber
+  if (!(value instanceof Waiter) || (value.before === null && value.line?.first !== value)) return
+  throw new BadState(
+    `${fiber.path} cannot join this line: it is in another one. A wait is in one line at a time; to wait for the first of two, use race()`,
+  )
 }

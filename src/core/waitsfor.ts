@@ -23,7 +23,10 @@ type AnyFiber = Fiber<any, any>
 /** Throws if this wait would close a circle. Called in `enter` of an op that has to wait. */
 export function refuseCircle(fiber: Fiber, op: BaseOp<any>): void {
   let next = op.waitsOn
-  if (next === fiber) throw new DeadlockError(`${fiber.path} awaits itself, which would never end`)
+  if (next === fiber) {
+    const what = op.resource === null ? 'awaits itself' : `waits for ${describe(op)} and holds it already`
+    throw new DeadlockError(`${fiber.path} ${what}, which would never end`)
+  }
   if (next?._state !== WAITING || next.op?.waitsOn == null) return // most waits end here
   const circle = new Map<AnyFiber, BaseOp<any>>([[fiber, op]])
   while (next !== fiber) {

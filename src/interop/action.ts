@@ -33,10 +33,8 @@ export interface DiscardOptions<T> {
 }
 export const DISCARD_OPTIONS: Checks<DiscardOptions<any>> = { discard: check.function }
 
-const STARTED = 0
-const WAITING = 1
-const OVER = 2
-const LEFT = 3
+/** Of an attempt. */
+type Phase = 'started' | 'waiting' | 'over' | 'left'
 
 export class Action<T> extends LateOp<T> {
   private attempt: Attempt<T> | null = null
@@ -87,7 +85,7 @@ export class Action<T> extends LateOp<T> {
 
 /** One wait of an action. Its callbacks belong to it. */
 class Attempt<T> {
-  private phase = STARTED
+  private phase: Phase = 'started'
   private cleanup: (() => unknown) | undefined = undefined
   /** An answer that came while the user's function was still running. */
   private early: {
@@ -109,33 +107,33 @@ class Attempt<T> {
       )
       this.cleanup = checkCleanup(cleanup, `${op.describe()} in ${fiber.path}`)
     } catch (error) {
-      this.phase = LEFT
+      this.phase = 'left'
       const { early } = this
       if (early?.answer === settle) this.answer(settle, early.value)
       throw error
     }
-    this.phase = WAITING
+    this.phase = 'waiting'
     fiber.runtime.external++
     if (this.early !== null) this.answer(this.early.answer, this.early.value)
   }
 
   private answer(answer: (fiber: Fiber, op: Action<T>, value: any) => boolean, value: unknown): void {
     const { phase, op, fiber } = this
-    if (phase === STARTED) this.early ??= { answer, value }
-    else if (phase === WAITING) {
-      this.end(OVER)
+    if (phase === 'started') this.early ??= { answer, value }
+    else if (phase === 'waiting') {
+      this.end('over')
       answer(fiber, op, value)
-    } else if (phase === LEFT) {
-      this.phase = OVER
+    } else if (phase === 'left') {
+      this.phase = 'over'
       if (answer === settle) op.missed(value as T, fiber)
     }
   }
 
   leave(): void {
-    this.end(LEFT)
+    this.end('left')
   }
 
-  private end(phase: number): void {
+  private end(phase: Phase): void {
     const { op, fiber, cleanup } = this
     this.phase = phase
     this.cleanup = undefined

@@ -44,9 +44,7 @@ const ON_OPTIONS: Checks<OnOptions> = { ...ONCE_OPTIONS, end: check.any, capacit
 
 type EventMap<M> = Record<keyof M, any[]>
 
-const OPEN = 0
-const ENDED = 1
-const CLOSED = 2
+type Phase = 'open' | 'ended' | 'closed'
 
 /**
  * The events of an emitter, one by one: what `on` returns.
@@ -70,7 +68,7 @@ const CLOSED = 2
  * ```
  */
 export class Events<T> implements Source<T>, Iterates<T> {
-  private phase = OPEN
+  private phase: Phase = 'open'
   private readonly unread = new Ring<T>()
   private readonly waiters = new Waiters()
   private failure: { readonly error: unknown } | null = null
@@ -94,7 +92,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
     listeners.set(event, args ? (...all) => this.take(all as T) : (first) => this.take(first))
     this.unsubscribe = subscribe(emitter, listeners)
     this.forgetEnd = onEnd(owner, () => void this.close())
-    if (this.phase !== OPEN) this.stopListening(this.phase) // an event came while listeners were being added
+    if (this.phase !== 'open') this.stopListening(this.phase) // an event came while listeners were being added
   }
 
   /** Waits for the next event; `END` when there are no more. Throws the error of an `'error'` event. */
@@ -105,7 +103,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
 
   /** Removes the listeners at once. Unread events are dropped, and waiting fibers get `END`. */
   close(): Op<void> {
-    this.stopListening(CLOSED)
+    this.stopListening('closed')
     while (this.unread.size > 0) this.unread.shift()
     if (this.failure !== null) this.reportFailure(this.failure.error)
     this.failure = null
@@ -123,7 +121,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
   }
 
   private take(item: T): void {
-    if (this.phase !== OPEN) return // removed while the event was being emitted
+    if (this.phase !== 'open') return // removed while the event was being emitted
     if (this.handOver(item)) return
     this.unread.push(item)
     if (this.unread.size <= (this.options.capacity ?? Infinity)) return
@@ -132,16 +130,16 @@ export class Events<T> implements Source<T>, Iterates<T> {
   }
 
   private finish(): void {
-    if (this.phase === OPEN) this.stopListening(ENDED)
+    if (this.phase === 'open') this.stopListening('ended')
   }
 
   private fail(error: unknown): void {
-    if (this.phase !== OPEN) return
+    if (this.phase !== 'open') return
     if (this.waiters.size > 0) {
       this.owner.runtime.external--
       this.waiters.refuse(error)
     } else this.failure = { error }
-    this.stopListening(ENDED)
+    this.stopListening('ended')
   }
 
   private handOver(item: T | typeof END): boolean {
@@ -150,7 +148,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
     return this.waiters.handOver(item)
   }
 
-  private stopListening(phase: number): void {
+  private stopListening(phase: Phase): void {
     this.phase = phase
     while (this.handOver(END));
     const { unsubscribe, owner } = this
@@ -176,7 +174,7 @@ export class Events<T> implements Source<T>, Iterates<T> {
       this.failure = null
       this.forgetEnd()
       fail(fiber, op, failure.error)
-    } else if (this.phase !== OPEN) settle(fiber, op, END)
+    } else if (this.phase !== 'open') settle(fiber, op, END)
     else {
       this.waiters.join(fiber, undefined)
       this.owner.runtime.external++

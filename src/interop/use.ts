@@ -59,7 +59,7 @@ export function use<T extends Disposable | AsyncDisposable | null | undefined>(r
 export function use<T, R>(resource: T, dispose: (resource: T) => Returned<R>): Op<T>
 export function use<T>(resource: T, dispose?: (resource: T) => unknown): Op<T> {
   if (dispose !== undefined) {
-    check.body(dispose, 'use()')
+    check.body(dispose, 'the disposal of use()')
     return new Use(resource, () => dispose(resource))
   }
   return new Use(resource, disposerOf(resource))

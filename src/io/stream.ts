@@ -66,7 +66,8 @@ export class Stream extends Flow implements Iterates<Buffer>, AsyncDisposable {
 
   /** The next bytes, as many as have come but `max` at the most; `undefined` at the end. They are the caller's. */
   read(max?: number): Op<Buffer | undefined> {
-    if (max !== undefined) return new Read(this, checkCount(max, 1, `${this.name}.read(max)`))
+    if (max !== undefined && max !== Infinity)
+      return new Read(this, checkCount(max, 1, `${this.name}.read(max)`))
     return (this.readOp ??= new Read(this, Infinity).droppable()).handOut()
   }
 
@@ -219,7 +220,9 @@ function isPlain(body: any): boolean {
 
 function maxOf(options: ReadLoopOptions, where: string): number {
   check.options(options, ['max'], where)
-  return options.max === undefined ? Infinity : checkCount(options.max, 1, `max of ${where}`)
+  return options.max === undefined || options.max === Infinity
+    ? Infinity
+    : checkCount(options.max, 1, `max of ${where}`)
 }
 
 export function limitOf(options: LimitOptions, usual: number, where: string): number {

@@ -13,17 +13,13 @@ import { checkSignalName, ECHO_MS, isEchoing, isTaken, type Listener, listen, un
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-const OPEN = 0
-const STOPPING = 1
-const KILLING = 2
-
 /** The exit code of a program ended by a signal, as in shells. */
 function codeOf(signal: string): number {
   return 128 + constants.signals[signal as keyof typeof constants.signals]
 }
 
 export class Shutdown implements Listener {
-  private phase = OPEN
+  private phase: 'open' | 'stopping' | 'killing' = 'open'
   /** The first signal, and the time of the last one that was not an echo. */
   private signal: string | undefined
   private at = -Infinity
@@ -40,17 +36,17 @@ export class Shutdown implements Listener {
   heard(signal: string): void {
     const { main, phase } = this
     const now = main.runtime.now()
-    if (phase !== OPEN && now - this.at <= ECHO_MS) return
+    if (phase !== 'open' && now - this.at <= ECHO_MS) return
     if (main.state === 'dead') process.exit() // main has ended, and something keeps the process
-    if (phase !== OPEN && signal !== 'SIGINT') return // a second SIGTERM changes nothing
+    if (phase !== 'open' && signal !== 'SIGINT') return // a second SIGTERM changes nothing
     this.at = now
-    if (phase === OPEN) {
-      this.phase = STOPPING
+    if (phase === 'open') {
+      this.phase = 'stopping'
       this.signal = signal
       say(`${signal}: stopping, ${graceText(main)}${hint(signal)}`)
       main.stop(undefined, { reason: signal })
-    } else if (phase === STOPPING) {
-      this.phase = KILLING
+    } else if (phase === 'stopping') {
+      this.phase = 'killing'
       say(`${signal}: cleanup may no longer wait; another SIGINT exits at once`)
       for (const root of [...main.runtime.roots]) root.kill()
     } else process.exit(codeOf(signal))
@@ -61,7 +57,7 @@ export class Shutdown implements Listener {
    * listener it would kill the process and cut the output off. So the listeners stay; they do not hold the process.
    */
   ended(): void {
-    if (this.phase === OPEN && !SIGNALS.some(isEchoing)) this.close()
+    if (this.phase === 'open' && !SIGNALS.some(isEchoing)) this.close()
   }
 
   close(): void {

@@ -45,7 +45,7 @@ const LEVELS = ['debug', 'info', 'warn', 'error'] as const
 const OPTIONS: Checks<ProcoOptions> = {
   threads: check.count,
   queues: check.count,
-  queueSize: check.count,
+  queueSize: check.limit,
   interval: check.ms,
   batch: check.boolean,
   batchSize: check.limit,

@@ -52,7 +52,10 @@ export interface ChildSpec {
 
 /** Options of `supervise`. */
 export interface SuperviseOptions extends BackoffOptions {
-  /** Which ends lead to a restart; default `'never'`. */
+  /**
+   * Which ends lead to a restart; default `'never'`. Then `strategy`, `intensity` and `backoff` matter only to children with a rule
+   * of their own, and to those that a callback restarts.
+   */
   restart?: RestartRule
   /** Which children are restarted together; default `'oneForOne'`. */
   strategy?: Strategy

@@ -3,7 +3,7 @@
 export { Condition, type ConditionStats } from './condition.js'
 export { PoolClosed, QueueClosed, TimedOut } from './errors.js'
 export { Event, type EventOptions, type EventStats } from './event.js'
-export { Call, call, receiveLoop } from './messages.js'
+export { call, receiveLoop } from './messages.js'
 export { Mutex, type MutexOptions, type MutexStats } from './mutex.js'
 export { type PoolOptions, type PoolSettings, ResourcePool } from './pool.js'
 export type { PoolStats } from './pool-state.js'

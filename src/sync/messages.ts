@@ -1,9 +1,10 @@
-// receiveLoop, and call: a message that waits for a reply (S39). Mailboxes themselves are in core/mailbox.ts.
+// receiveLoop, and call: a message that waits for a reply (S39). Mailboxes and the `Call` itself are in core/mailbox.ts.
 
 import {
   BadArgument,
   BaseOp,
-  CARRIED_OVER,
+  Call,
+  type CallWait,
   check,
   DeadlockError,
   deliver,
@@ -24,7 +25,6 @@ import {
   type Routine,
   receive,
   runBody,
-  settle,
   show,
   unlisten,
 } from '../core/index.js'
@@ -57,75 +57,9 @@ function* receiving<M>(body: (message: M) => Op<unknown>): Routine<void> {
   }
 }
 
-type CallType<Q> = unknown extends Q
-  ? string
-  : Q extends { readonly type: infer T extends string }
-    ? T
-    : 'call'
-
-function typeOf(message: unknown): string {
-  const type = (message as { type?: unknown } | null | undefined)?.type
-  return typeof type === 'string' ? type : 'call'
-}
-
-/**
- * A question in a mailbox: what `call` sends. The receiver answers with `reply` or `fail`, now or later.
- *
- * ```ts
- * type Message = { type: 'add'; n: number } | Call<{ type: 'sum' }, number>
- * const adder: Fiber<void, Message> = spin(function* () {
- *   let sum = 0
- *   yield* receiveLoop((message: Message) => {
- *     switch (message.type) {
- *       case 'add':
- *         sum += message.n
- *         break
- *       case 'sum':
- *         message.reply(sum)
- *     }
- *   })
- * })
- * adder.send({ type: 'add', n: 2 })
- * adder.send({ type: 'add', n: 3 })
- * console.log(yield* call(adder, { type: 'sum' })) // 5
- * ```
- */
-export class Call<Q = any, A = any> {
-  /** For a `switch` over messages: the `type` of the question if it has one, else `'call'`. */
-  readonly type: CallType<Q>
-
-  /** @internal */
-  constructor(
-    /** The question. */
-    readonly message: Q,
-    /** The fiber that called. */
-    readonly caller: Fiber,
-    private readonly wait: Answer<A>,
-  ) {
-    this.type = typeOf(message) as CallType<Q>
-  }
-
-  /** Gives the answer. False if the caller no longer waits: then the answer is dropped (S39). */
-  reply(answer: A): boolean {
-    return this.wait.isFor(this) && settle(this.caller, this.wait.leave(), answer)
-  }
-
-  /** @internal */
-  [CARRIED_OVER](): boolean {
-    return this.wait.isFor(this) && this.wait.awaitNext()
-  }
-
-  /** Throws an error where the caller waits. False if the caller no longer waits. */
-  fail(error: unknown): boolean {
-    return this.wait.isFor(this) && fail(this.caller, this.wait.leave(), error)
-  }
-}
-
 /** The wait of a caller. It listens to the end of the target, which then fails the call. */
-class Answer<A> extends BaseOp<A> implements EndListener {
+class Answer<A> extends BaseOp<A> implements EndListener, CallWait<A> {
   private question: Call<unknown, A> | null = null
-  /** The incarnation of the target that will read the question: the next one if a restart is under way. */
-  private incarnation = 0
   // As a listener to the end of the target:
   before: EndListener | null = null
   after: EndListener | null = null
@@ -151,7 +85,7 @@ class Answer<A> extends BaseOp<A> implements EndListener {
   }
   /** True while the question is unread: once read, the target may pass it to another fiber to answer. */
   override get isCertain(): boolean {
-    return this.question !== null && this.target.mailbox.has(this.question)
+    return this.question?.isUnread === true
   }
 
   enter(fiber: Fiber): void {
@@ -166,7 +100,6 @@ class Answer<A> extends BaseOp<A> implements EndListener {
       throw new FiberStopped(`${target.path} is over and cannot answer ${show(message)}`)
     }
     if (this.question === null) return // answered by the predicate of a selective receive
-    this.incarnation = target.incarnation + (isRestarting(target) ? 1 : 0)
     listen(target, this)
     this.refuseUnread(fiber)
   }
@@ -183,23 +116,17 @@ class Answer<A> extends BaseOp<A> implements EndListener {
 
   told(how: EndCode, value: unknown): void {
     const { target, message } = this
-    if (target.incarnation < this.incarnation && isRestarting(target)) {
-      listen(target, this) // the previous incarnation has ended
+    const { caller, isUnread } = this.question as Call
+    if (isUnread && isRestarting(target)) {
+      listen(target, this) // the next incarnation will read the question (S41)
       return
     }
     const error = new FiberStopped(`${target.path} ended before it answered ${show(message)}`, {
       cause: how === ERROR ? value : target.stopReason,
     })
-    const { caller } = this.question as Call
     fail(caller, this.leave(), error)
     // S25: the parent has received the error here. Another caller has not, should it come up through the tree.
     if (how === ERROR && target.parent === caller) markReceived(value, caller)
-  }
-
-  /** The target is restarted before it has read the question: the next incarnation will (S41). */
-  awaitNext(): boolean {
-    this.incarnation = this.target.incarnation + 1
-    return true
   }
 
   /** Whether this wait is for the answer to `question`. */
@@ -215,7 +142,7 @@ class Answer<A> extends BaseOp<A> implements EndListener {
   }
 
   abort(): void {
-    this.target.mailbox.delete(this.question)
+    if (this.question?.isUnread) this.target.mailbox.delete(this.question)
     this.leave()
   }
 
@@ -225,7 +152,7 @@ class Answer<A> extends BaseOp<A> implements EndListener {
 }
 
 /** The questions that a fiber with messages `M` can be asked. */
-type Question<M> = unknown extends M ? any : M extends Call<infer Q, any> ? Q : never
+type QuestionTo<M> = unknown extends M ? any : M extends Call<infer Q, any> ? Q : never
 /** The answer to `Q` by a fiber with messages `M`. */
 type AnswerTo<M, Q> = unknown extends M
   ? any
@@ -248,7 +175,7 @@ type AnswerTo<M, Q> = unknown extends M
  * console.log(yield* call(counter, 'count', { timeout: 1000 })) // 2
  * ```
  */
-export function call<M, const Q extends Question<M>>(
+export function call<M, const Q extends QuestionTo<M>>(
   fiber: Fiber<any, M>,
   message: Q,
   options: { timeout?: number } = NO_OPTIONS,

@@ -10,8 +10,8 @@ import {
   BaseOp,
   check,
   type Fiber,
-  Holding,
   hasRunOut,
+  hold,
   type Op,
   onEnd,
   type Result,
@@ -139,7 +139,7 @@ export class Mutex {
    * ```
    */
   synchronize<R>(body: () => Returned<R>): Op<Result<R>> {
-    return new Holding<Result<R>>(this, body as () => Result<R>)
+    return hold(this, body)
   }
 
   /** Waits until no other fiber holds the mutex. Unlock it in a `finally`; `synchronize` does that for you. */

@@ -8,7 +8,7 @@
 import { BadState, BaseOp, blocksOf, type Fiber, HoldBlock, type Switchpoint, settle } from '../core/index.js'
 import { PoolClosed } from './errors.js'
 import { READY } from './pool-lifecycle.js'
-import { DISCARDED, type PoolState, type Slot, USED } from './pool-state.js'
+import type { PoolState, Slot } from './pool-state.js'
 
 /** Waits in line for a slot. It has no state per wait, so one object serves all fibers. */
 export class TakeSlot<R> extends BaseOp<Slot<R> | undefined> {
@@ -158,7 +158,7 @@ export class PoolAcquire<R, T> extends HoldBlock<T, Slot<R> | undefined> {
     const slot = this.held
     this.held = undefined
     if (slot === undefined || (slot.holder !== null && slot.holder !== this)) return // none, or that of an acquire around this one
-    if (!isSound && slot.phase === USED) slot.phase = DISCARDED
+    if (!isSound && slot.phase === 'used') slot.phase = 'discarded'
     this.pool.release(slot)
   }
 }

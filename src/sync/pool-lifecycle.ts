@@ -13,7 +13,7 @@ import {
   spin,
   spinRoot,
 } from '../core/index.js'
-import { CHECKING, EMPTY, type PoolState, type Slot, USED } from './pool-state.js'
+import type { PoolState, Slot } from './pool-state.js'
 import { type Answer, isPromise, PromiseOp, runBodyOrPromise } from './promise-op.js'
 
 /** What `prepare` returns when the resource is ready. A forced end returns undefined. */
@@ -29,7 +29,7 @@ export class PoolLifecycle<R> {
 
   /** Whether the slot has a resource that needs no check. */
   isReady(slot: Slot<R>): boolean {
-    return slot.phase === USED && this.check === undefined
+    return slot.phase === 'used' && this.check === undefined
   }
 
   /** Creates or checks the resource, in the fiber that holds the slot and within its `acquireTimeout`. */
@@ -44,11 +44,11 @@ export class PoolLifecycle<R> {
   }
 
   private *fill(pool: PoolState<R>, slot: Slot<R>): Routine<void> {
-    if (slot.phase === USED && !(yield* this.isGood(slot))) {
+    if (slot.phase === 'used' && !(yield* this.isGood(slot))) {
       const destroying = pool.destroy(slot)
       if (destroying !== undefined) yield* destroying.join()
     }
-    if (slot.phase === EMPTY) yield* this.create(pool, slot)
+    if (slot.phase === 'empty') yield* this.create(pool, slot)
   }
 
   /** If the fiber leaves before `create` is done, the slot stays empty and the pool adopts the late resource. */
@@ -58,7 +58,7 @@ export class PoolLifecycle<R> {
       const returned = this.make(controller.signal)
       pool.filled(slot, yield* runBodyOrPromise(returned, this.make, (late) => pool.adoptLate(late)))
     } finally {
-      if (slot.phase === EMPTY) controller.abort(Fiber.current.stopReason)
+      if (slot.phase === 'empty') controller.abort(Fiber.current.stopReason)
     }
   }
 
@@ -66,10 +66,10 @@ export class PoolLifecycle<R> {
   private *isGood(slot: Slot<R>): Routine<boolean> {
     const { check } = this
     if (check === undefined) return true
-    slot.phase = CHECKING
+    slot.phase = 'checking'
     const isGood = yield* passesCheck(check, slot.resource as R)
-    if (!isGood || slot.phase !== CHECKING) return false // discarded meanwhile
-    slot.phase = USED
+    if (!isGood || slot.phase !== 'checking') return false // discarded meanwhile
+    slot.phase = 'used'
     return true
   }
 

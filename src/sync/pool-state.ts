@@ -20,17 +20,12 @@ import {
 import { PoolClosed, TimedOut } from './errors.js'
 import type { PoolLifecycle } from './pool-lifecycle.js'
 
-export const EMPTY = 0
-export const IDLE = 1
-export const USED = 2
-export const CHECKING = 3
-/** In use, and destroyed when it is released. */
-export const DISCARDED = 4
-export const DESTROYING = 5
+/** `discarded`: in use, and destroyed when it is released. */
+type SlotPhase = 'empty' | 'idle' | 'used' | 'checking' | 'discarded' | 'destroying'
 
 /** Room for one resource. */
 export class Slot<R> {
-  phase = EMPTY
+  phase: SlotPhase = 'empty'
   resource: R | undefined = undefined
   /** The outermost acquire that uses the slot; its end releases the slot. */
   holder: object | null = null
@@ -90,9 +85,6 @@ class Emptied extends BaseOp<void> {
   }
 }
 
-const OPEN = 0
-const CLOSING = 1
-
 /** What `pool.stats()` returns. */
 export interface PoolStats {
   /** The most resources that may exist at a time. */
@@ -127,7 +119,7 @@ export class PoolState<R> {
   runtime: Runtime | null = null
   created = 0
   destroyed = 0
-  private phase = OPEN
+  private phase: 'open' | 'closing' = 'open'
   private readonly neverExpires: boolean
   private readonly waits = { count: 0, sum: 0, max: 0 }
   private readonly sweeper = new Sweep(this)
@@ -146,7 +138,7 @@ export class PoolState<R> {
   }
 
   get isClosed(): boolean {
-    return this.phase !== OPEN
+    return this.phase !== 'open'
   }
   get isEmpty(): boolean {
     return this.slots.size === 0
@@ -161,7 +153,7 @@ export class PoolState<R> {
   take(): Slot<R> | undefined {
     for (let slot = this.idle.pop(); slot !== undefined; slot = this.idle.pop()) {
       if (this.neverExpires || this.expiryOf(slot) >= this.now()) {
-        slot.phase = USED
+        slot.phase = 'used'
         slot.waited = 0
         return slot
       }
@@ -214,11 +206,11 @@ export class PoolState<R> {
   /** Called when the holder is done with the slot. What follows depends on the phase. */
   release(slot: Slot<R>): void {
     slot.holder = null
-    if (slot.phase === EMPTY) this.vacate(slot)
-    else if (slot.phase === USED && this.phase === OPEN && !this.isTooOld(slot)) {
+    if (slot.phase === 'empty') this.vacate(slot)
+    else if (slot.phase === 'used' && this.phase === 'open' && !this.isTooOld(slot)) {
       if (this.line.first !== null) this.handOver(slot)
       else this.makeIdle(slot)
-    } else if (slot.phase !== DESTROYING) this.destroy(slot) // `afterDestroy` vacates the slot
+    } else if (slot.phase !== 'destroying') this.destroy(slot) // `afterDestroy` vacates the slot
   }
 
   private isTooOld(slot: Slot<R>): boolean {
@@ -226,7 +218,7 @@ export class PoolState<R> {
   }
 
   private makeIdle(slot: Slot<R>): void {
-    slot.phase = IDLE
+    slot.phase = 'idle'
     this.idle[this.idle.length] = slot // cheaper than push(), which V8 does not inline here: the array was made empty
     if (this.neverExpires) return
     slot.idleSince = this.now()
@@ -247,14 +239,14 @@ export class PoolState<R> {
     const slot = new Slot<R>()
     this.slots.add(slot)
     this.filled(slot, resource)
-    if (!hasRoom) slot.phase = DISCARDED
+    if (!hasRoom) slot.phase = 'discarded'
     this.release(slot)
   }
 
   /** Called when `create` has returned a resource. */
   filled(slot: Slot<R>, resource: R): void {
     slot.resource = resource
-    slot.phase = USED
+    slot.phase = 'used'
     this.created++
     if (this.maxAge !== Infinity) slot.createdAt = this.now()
   }
@@ -263,7 +255,7 @@ export class PoolState<R> {
 
   /** Destroys the resource and empties the slot. Returns the fiber in which `destroy` runs, if there is one. */
   destroy(slot: Slot<R>): Fiber | undefined {
-    slot.phase = DESTROYING
+    slot.phase = 'destroying'
     return this.lifecycle.destroy(this, slot)
   }
 
@@ -271,7 +263,7 @@ export class PoolState<R> {
   afterDestroy(slot: Slot<R>): void {
     this.destroyed++
     slot.resource = undefined
-    slot.phase = EMPTY
+    slot.phase = 'empty'
     if (slot.holder === null) this.vacate(slot)
   }
 
@@ -282,17 +274,17 @@ export class PoolState<R> {
   discard(resource: R, mine: Slot<R> | undefined): boolean {
     const slot = mine !== undefined && mine.resource === resource ? mine : this.find(resource)
     if (slot === undefined) return false
-    if (slot.phase === IDLE) {
+    if (slot.phase === 'idle') {
       this.idle.splice(this.idle.indexOf(slot), 1)
       this.destroy(slot)
-    } else if (slot.phase !== DESTROYING) slot.phase = DISCARDED
+    } else if (slot.phase !== 'destroying') slot.phase = 'discarded'
     return true
   }
 
   private find(resource: R): Slot<R> | undefined {
     let found: Slot<R> | undefined
     for (const slot of this.slots) {
-      if (slot.phase === EMPTY || slot.resource !== resource) continue
+      if (slot.phase === 'empty' || slot.resource !== resource) continue
       if (slot.holder !== null) return slot
       found ??= slot
     }
@@ -330,7 +322,7 @@ export class PoolState<R> {
 
   /** Refuses the fibers in line and destroys what is idle. Resources in use are destroyed when they are released. */
   close(): void {
-    this.phase = CLOSING
+    this.phase = 'closing'
     this.runtime?.weakTimers.remove(this.sweeper)
     for (let place = this.line.first; place !== null; place = this.line.first) {
       const { fiber, index } = place.item
@@ -359,17 +351,16 @@ export class PoolState<R> {
   }
 
   stats(): PoolStats {
-    const count = [0, 0, 0, 0, 0, 0]
-    for (const { phase } of this.slots) (count[phase] as number)++
-    const [creating = 0, idle = 0, used = 0, checking = 0, discarded = 0, destroying = 0] = count
+    const number = { empty: 0, idle: 0, used: 0, checking: 0, discarded: 0, destroying: 0 }
+    for (const { phase } of this.slots) number[phase]++
     const { count: served, sum, max } = this.waits
     return {
       limit: this.limit,
       size: this.slots.size,
-      inUse: used + checking + discarded,
-      idle,
-      creating,
-      destroying,
+      inUse: number.used + number.checking + number.discarded,
+      idle: number.idle,
+      creating: number.empty,
+      destroying: number.destroying,
       waiting: this.line.size,
       created: this.created,
       destroyed: this.destroyed,

@@ -48,7 +48,7 @@ export interface PoolOptions<R, C = Answer<R>> extends PoolSettings<R> {
   create: (signal: AbortSignal) => C
 }
 const OPTIONS: Checks<PoolOptions<any>> = {
-  limit: check.count,
+  limit: check.limit,
   create: checkBodyOrAsync,
   destroy: checkBodyOrAsync,
   validate: checkBodyOrAsync,
@@ -161,6 +161,7 @@ export class ResourcePool<R> implements AsyncDisposable {
     const { state } = this
     const fiber = runningFiber(`fill() of ${state.label}`)
     if (state.isClosed) throw refusal(state, fiber)
+    if (state.limit === Infinity) throw new BadState(`${state.label} has no limit, so fill() would never end`)
     yield* scope(() => {
       const takeEmptySlot = new TakeEmptySlot(state)
       for (let n = state.limit - state.slots.size; n > 0; n--) {

@@ -9,7 +9,7 @@ import {
   BaseOp,
   check,
   type Fiber,
-  Holding,
+  hold,
   type Op,
   type Result,
   type Returned,
@@ -127,7 +127,7 @@ export class Semaphore {
   /** Waits for a permit. Release it in a `finally`; `acquire(body)` does that for you. */
   acquire(): Op<void>
   acquire(...args: [body?: () => any]): Op<any> {
-    if (args.length > 0) return new Holding(this, args[0] as () => any)
+    if (args.length > 0) return hold(this, args[0] as () => any)
     return this.taking.handOut()
   }
 

@@ -114,8 +114,14 @@ export class InjectedFailure extends PolyphonyError {
  * ```
  */
 export function stopEverywhere(scenario: () => unknown, options: EverywhereOptions = {}): EverywhereResult {
-  const self = everywhere(scenario, options, 'stopping', (fiber) => void fiber.stop())
-  const root = everywhere(scenario, options, 'stopping main', (_, main) => void main.stop())
+  const self = everywhere('stopEverywhere()', scenario, options, 'stopping', (fiber) => void fiber.stop())
+  const root = everywhere(
+    'stopEverywhere()',
+    scenario,
+    options,
+    'stopping main',
+    (_, main) => void main.stop(),
+  )
   return { switchpoints: self.switchpoints, runs: self.runs + root.runs }
 }
 
@@ -135,6 +141,7 @@ export function stopEverywhere(scenario: () => unknown, options: EverywhereOptio
  */
 export function raiseEverywhere(scenario: () => unknown, options: EverywhereOptions = {}): EverywhereResult {
   return everywhere(
+    'raiseEverywhere()',
     scenario,
     options,
     'raising',
@@ -161,7 +168,7 @@ export function raiseEverywhere(scenario: () => unknown, options: EverywhereOpti
  * ```
  */
 export function failEverywhere(scenario: () => unknown, options: EverywhereOptions = {}): EverywhereResult {
-  return everywhere(scenario, options, 'failing', (_, __, what) => {
+  return everywhere('failEverywhere()', scenario, options, 'failing', (_, __, what) => {
     throw new InjectedFailure(`${what} was made to fail by the test`)
   })
 }
@@ -169,13 +176,14 @@ export function failEverywhere(scenario: () => unknown, options: EverywhereOptio
 type Disturb = (fiber: Fiber, main: Fiber, what: string) => void
 
 function everywhere(
+  where: string,
   scenario: () => unknown,
   options: EverywhereOptions,
   doing: string,
   disturb: Disturb,
 ): EverywhereResult {
-  check.body(scenario, 'this test')
-  const { maxRuns = 10_000, check: examine } = check.options(options, OPTIONS, 'this test')
+  check.body(scenario, where)
+  const { maxRuns = 10_000, check: examine } = check.options(options, OPTIONS, where)
   const undisturbed = runDisturbed(scenario, -1, () => {})
   const runs = Math.min(undisturbed.seen, maxRuns)
   for (let at = 0; at < runs; at++) {

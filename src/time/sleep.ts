@@ -99,7 +99,8 @@ class Forever extends BaseOp<never> {
 }
 
 /**
- * Waits for a number of milliseconds. Without a number it waits until it is stopped, and keeps the process alive (S64).
+ * Waits for a number of milliseconds. Without a number, or with `Infinity`, it waits until it is stopped, and keeps the process
+ * alive (S64).
  *
  * ```ts
  * yield* sleep(500)
@@ -109,7 +110,8 @@ class Forever extends BaseOp<never> {
 export function sleep(ms: number): Op<void>
 export function sleep(): Op<never>
 export function sleep(...args: [ms?: number]): Op<void> {
-  return args.length === 0 ? new Forever() : new Sleep(check.ms(args[0], 'sleep()'))
+  const isForever = args.length === 0 || args[0] === Infinity
+  return isForever ? new Forever() : new Sleep(check.ms(args[0], 'sleep()'))
 }
 
 /**

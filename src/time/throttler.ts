@@ -52,7 +52,7 @@ export interface ThrottlerStats {
   readonly waits: { readonly count: number; readonly mean: number; readonly max: number }
 }
 
-export const RATE_OPTIONS: Checks<Rate> = { rate: checkRate, interval: check.ms, burst: check.count }
+export const RATE_OPTIONS: Checks<Rate> = { rate: checkRate, interval: check.ms, burst: check.limit }
 /** How late a timer may be, in milliseconds, without a slot being lost. */
 const LATENESS = 100
 const SECOND = 1000
@@ -154,6 +154,8 @@ export class Throttler {
   readonly interval: number
   /** How many turns may be taken at once after a pause. */
   readonly burst: number
+  /** A rate or a burst of `Infinity`: nothing ever waits. */
+  private readonly isUnlimited: boolean
   /** How much earlier than the cursor a slot may be taken: the burst, in milliseconds. */
   private readonly early: number
   private readonly line = new Waiters<number>()
@@ -174,8 +176,9 @@ export class Throttler {
     const where = 'new Throttler()'
     const options = check.options(typeof rate === 'number' ? { rate } : rate, RATE_OPTIONS, where)
     this.interval = readInterval(options, where)
-    if (this.interval === 0) throw new BadArgument(`${where} needs an interval above 0`)
+    if (options.interval === 0) throw new BadArgument(`${where} needs an interval above 0`)
     this.burst = options.burst ?? 1
+    this.isUnlimited = this.interval === 0 || this.burst === Infinity
     this.early = (this.burst - 1) * this.interval
   }
 
@@ -248,12 +251,17 @@ export class Throttler {
 
   /** @internal Whether a turn could be taken now. */
   isReady(fiber: Fiber): boolean {
+    if (this.isUnlimited) return true
     this.serveRuntime(fiber)
     return this.line.first === null && this.due <= fiber.runtime.now()
   }
 
   /** @internal Takes a slot that is due now, if the line is empty. */
   pass(fiber: Fiber): boolean {
+    if (this.isUnlimited) {
+      this.passed++
+      return true
+    }
     this.serveRuntime(fiber)
     if (this.line.first !== null) return false
     const now = fiber.runtime.now()

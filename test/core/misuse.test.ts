@@ -72,10 +72,10 @@ describe('refused by name', () => {
     [/got function Date/, Date],
   ]
   for (const [what, give] of [
-    ['raise', (fiber, given) => fiber.raise(given)],
-    ['cancel', (fiber, given) => fiber.cancel(given)],
-    ['cancelAfter', (_fiber, given) => cancelAfter(10, nothing, given)],
-  ] as [string, (fiber: Fiber, given: any) => unknown][]) {
+    ['raise', (fiber, given, message) => fiber.raise(given, message)],
+    ['cancel', (fiber, given, message) => fiber.cancel(given, message)],
+    ['cancelAfter', (_fiber, given, message) => cancelAfter(10, nothing, given, message)],
+  ] as [string, (fiber: Fiber, given: any, message?: any) => unknown][]) {
     test(`what is no error, given to ${what}`, function* () {
       const fiber = spin({ link: false }, () => sleep(5)) as Fiber
       yield* sleep(1)
@@ -83,6 +83,20 @@ describe('refused by name', () => {
         assert.throws(() => give(fiber, given), { code: 'BAD_ARGUMENT', message }, String(message))
         assert.equal(fiber.phase, 'live')
       }
+      assert.equal((yield* fiber.join()).type, 'value')
+    })
+
+    test(`a message without a class of errors, given to ${what}`, function* () {
+      const fiber = spin({ link: false }, () => sleep(5)) as Fiber
+      yield* sleep(1)
+      for (const given of [new Error('one'), 'one', undefined]) {
+        const message = /takes a message only after an error class, got .* and "two"/
+        assert.throws(() => give(fiber, given, 'two'), { code: 'BAD_ARGUMENT', message })
+      }
+      assert.throws(
+        () => give(fiber, TypeError, 2),
+        /needs a string as the message of the error class, got 2/,
+      )
       assert.equal((yield* fiber.join()).type, 'value')
     })
 
@@ -143,7 +157,7 @@ describe('refused by name', () => {
   })
 
   test('an array is told from other things that are no errors: a class and its message are easily put into one', function* () {
-    const advice = /For a class and a message/
+    const advice = /A class and its message are two arguments/
     assert.throws(() => Fiber.current.raise(wrong([Error, 'oops'])), advice)
     assert.throws(
       () => Fiber.current.raise(wrong(5)),

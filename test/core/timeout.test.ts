@@ -38,6 +38,24 @@ const limits: [string, Limit][] = [
 ]
 
 describe('moveOnAfter', () => {
+  test('takes an object with value or grace for options, and refuses other keys in it', function* () {
+    for (const wrong of [
+      { value: 1, gracee: 5 },
+      { grace: 5, status: 504 },
+    ]) {
+      assert.throws(
+        () => moveOnAfter(10, () => sleep(11), wrong),
+        /moveOnAfter\(\) has no option "(gracee|status)"; there are: value, grace/,
+      )
+    }
+    class Point {
+      value = 1
+      x = 2
+    }
+    const point = new Point()
+    assert.equal(yield* moveOnAfter(10, () => sleep(11), point), point)
+  })
+
   test('gives the value of its body when there is time, else its own', function* () {
     const rows: [Op<unknown>, unknown][] = [
       [moveOnAfter(10, () => sleep(9), 'too late'), undefined],
@@ -45,8 +63,8 @@ describe('moveOnAfter', () => {
       [moveOnAfter(10, () => sleep(11)), undefined],
       [moveOnAfter(10, () => sleep(11), { value: 'too late', grace: 5 }), 'too late'],
       [moveOnAfter(10, () => sleep(11), { grace: 5 }), undefined],
+      [moveOnAfter(10, () => sleep(11), { value: { value: 1, status: 504 } }), { value: 1, status: 504 }],
       [moveOnAfter(10, () => sleep(11), { status: 504 }), { status: 504 }],
-      [moveOnAfter(10, () => sleep(11), { value: 1, status: 504 }), { value: 1, status: 504 }],
       [moveOnAfter(10, () => sleep(11), {}), {}],
       [moveOnAfter(10, () => sleep(11), null), null],
       [moveOnAfter(10, () => 'a plain value'), 'a plain value'],

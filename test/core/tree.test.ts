@@ -3,11 +3,15 @@
 import { onEnd } from '#core/index'
 import {
   assert,
+  type Call,
+  call,
   describe,
   Fiber,
   failAfter,
   Mutex,
   moveOnAfter,
+  receive,
+  receiveAllPending,
   reports,
   runtime,
   sleep,
@@ -17,6 +21,55 @@ import {
   thrownBy,
   waits,
 } from '../prelude.js'
+
+describe('a callback of onEnd', () => {
+  for (const moment of ['ranOut', 'ended', 'died'] as const) {
+    test(`that another one removes at the same end is not called: ${moment}`, function* () {
+      const log: number[] = []
+      const fiber = spin(() => sleep(5))
+      const removers: (() => void)[] = []
+      for (const i of [0, 1, 2, 3]) {
+        const callback = () => {
+          log.push(i)
+          if (i === 0) for (const late of [1, 3]) removers[late]?.()
+        }
+        removers.push(onEnd(fiber, callback, moment))
+      }
+      yield* fiber
+      assert.deepEqual(log, [0, 2])
+      for (const remove of removers) remove()
+    })
+  }
+
+  test('may answer or stop a caller that would hear of the end next: it is told once', function* () {
+    for (const act of ['reply', 'stop'] as const) {
+      let question!: Call<string, string>
+      const fiber = spin(function* () {
+        question = yield* receive<Call>()
+        yield* sleep(5)
+      })
+      const caller = spin({ link: false }, () => call(fiber, 'question'))
+      onEnd(fiber, () => void (act === 'reply' ? question.reply('by onEnd') : caller.stop('stopped')))
+      const { value }: any = yield* caller.join()
+      assert.equal(value, act === 'reply' ? 'by onEnd' : 'stopped')
+    }
+    assert.deepEqual(reports(), [])
+  })
+
+  test('may end a monitor: it does not come back', function* () {
+    const fiber = spin(() => sleep(5))
+    onEnd(fiber, () => fiber.unmonitor())
+    const watcher = spin(function* () {
+      fiber.monitor()
+      onEnd(fiber, () => {})
+      yield* sleep(20)
+      return receiveAllPending()
+    })
+    onEnd(fiber, () => {})
+    yield* fiber
+    assert.equal((yield* watcher).length, 1)
+  })
+})
 
 describe('observers', () => {
   for (const leaver of [0, 1, 2]) {

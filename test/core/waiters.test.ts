@@ -2,7 +2,7 @@
 
 import { BaseOp } from 'polyphony/op'
 import { Waiter, Waiters } from '#core/index'
-import { assert, describe, Fiber, sleep, snooze, spin, test, thrownBy } from '../prelude.js'
+import { assert, describe, Fiber, reports, sleep, snooze, spin, test, thrownBy } from '../prelude.js'
 
 class Note extends Waiter<string> {
   readonly log: unknown[] = []
@@ -85,6 +85,25 @@ describe('an op that is written wrong', () => {
     assert.equal((yield* thrownBy(wrong)).message, 'of enter')
     assert.equal(line.handOver('for none'), false)
     yield* fiber
+  })
+
+  test('and leaves another line than it joined, or joins two: it is told so, and the lines stay sound', function* () {
+    const other = new Waiters<string>()
+    const first = spin('first', () => new Turn(leaves))
+    const wrong = spin('wrong', () => new Turn((fiber) => void other.leave(fiber)))
+    const greedy = spin(
+      { name: 'greedy', link: false },
+      () => new Turn(leaves, (fiber) => void other.join(fiber, '')),
+    )
+    yield* snooze()
+    yield* wrong.stop()
+    assert.match(reports().join(), /main > wrong is not in this line.*to the line that it joined/)
+    const { error }: any = yield* greedy.join()
+    assert.match(error.message, /main > greedy cannot join this line: it is in another one.*use race\(\)/)
+    const last = spin('last', () => new Turn(leaves))
+    yield* snooze()
+    assert.deepEqual([line.handOver('1'), line.handOver('2'), other.size], [true, true, 0])
+    assert.deepEqual([yield* first, yield* last, line.size], ['1', '2', 0])
   })
 
   test('every waiter can be answered in a loop over the line', function* () {

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { codeLines, isSplinter, MIN_LINES, readSources, type Source } from './sources.js'
 
 /** Types, imports, comments and lone brackets aside. Why so many: docs/decisions/0005-size-of-the-core.md. */
-const MAX_CORE_LINES = 3900
+const MAX_CORE_LINES = 3960
 
 /** Files that are shorter still, and why. The list may only shrink. */
 const SPLINTERS: Record<string, string> = {

@@ -14,7 +14,7 @@ describe('an option', () => {
   const rows: [key: string, words: string, values: unknown[]][] = [
     ['threads', count, [...counts, Infinity]],
     ['queues', count, [...counts, Infinity]],
-    ['queueSize', 'needs a whole number above 0', [...counts, Infinity]],
+    ['queueSize', 'needs a whole number above 0, or Infinity', counts],
     ['batchSize', 'needs a whole number above 0, or Infinity', counts],
     ['interval', 'needs a duration', [-1, Number.NaN, Infinity, '100', null, true, {}]],
     ['batch', 'needs true or false', [1, 'true', null, 0, {}]],

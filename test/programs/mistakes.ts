@@ -36,7 +36,7 @@ import {
   spawnProcess,
   udp,
 } from 'polyphony/io'
-import { check, OutsideOp } from 'polyphony/op'
+import { type Attempt, check, OutsideOp, Waiters } from 'polyphony/op'
 import { type Executor, Proco } from 'polyphony/proco'
 import { explore, sequence, virtual } from 'polyphony/testing'
 
@@ -243,12 +243,31 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
     yield* snooze()
     yield* dial
   },
+  function* leavesAnotherLine() {
+    const [one, other] = [new Waiters(), new Waiters()]
+    let reader!: Fiber
+    class Wait extends Dial {
+      protected override start({ fiber }: Attempt<void>): void {
+        reader = fiber
+        one.join(fiber, undefined)
+      }
+    }
+    spin('reader', () => new Wait())
+    yield* snooze()
+    other.leave(reader)
+  },
+  function* entersWithAnAsyncFunction() {
+    class Wait extends Dial {
+      override async enter(): Promise<void> {}
+    }
+    yield* new Wait()
+  },
   () => check.options({ nmae: 'belt' } as { name?: string }, { name: check.name }, 'new Conveyor()'),
 ]
 
 /** Work outside that never answers. */
 class Dial extends OutsideOp<void> {
-  protected start(): void {}
+  protected start(_attempt: Attempt<void>): void {}
   protected cancel(): void {}
   describe(): string {
     return 'dial(a.example)'

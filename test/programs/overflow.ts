@@ -14,7 +14,7 @@ import {
   scope,
   shield,
 } from 'polyphony'
-import { BaseOp, Holding, settle } from 'polyphony/op'
+import { BaseOp, hold, settle } from 'polyphony/op'
 
 type Body = () => Generator<any, unknown>
 
@@ -54,7 +54,7 @@ const KINDS: Record<string, (body: Body) => Op<unknown>> = {
   mutex: (body) => mutex.synchronize(body),
   semaphore: (body) => semaphore.acquire(body),
   pool: (body) => pool.acquire(body),
-  key: (body) => new Holding(key, body),
+  key: (body) => hold(key, body),
 }
 const DEPTHS = 40
 let open = 0

@@ -165,7 +165,8 @@ export class Watch {
     this.tick()
     this.sees(fiber, thrown)
     const { calm } = this.place()
-    if (isRefusal(thrown) && kind !== 'sleep') return
+    // What an op itself refuses is no signal that cuts it.
+    if ((isRefusal(thrown) || thrown instanceof DeadlockError) && kind !== 'sleep') return
     if ((kind === 'sleep' || kind === 'op') && calm === 'all') {
       this.break('S16', `${show(thrown)} cut the cleanup of ${fiber.name}`)
     }

@@ -50,12 +50,17 @@ describe('S11 the verbs act when they are called', () => {
     ['kill()', (fiber) => fiber.kill() as any, isStopped],
     ['cancel()', (fiber) => fiber.cancel() as any, failed(new Cancel('main > it was cancelled'))],
     ['cancel(error)', (fiber) => fiber.cancel(oops) as any, failed(oops)],
+    [
+      'cancel(class, message)',
+      (fiber) => fiber.cancel(TypeError, 'oops') as any,
+      failed(new TypeError('oops')),
+    ],
     ['raise()', (fiber) => fiber.raise() as any, failed(new Error('raised in main > it'))],
     ['raise(error)', (fiber) => fiber.raise(oops) as any, failed(oops)],
     ['raise(message)', (fiber) => fiber.raise('oops') as any, failed(oops)],
     [
       'raise(class, message)',
-      (fiber) => (fiber.raise as any)(TypeError, 'oops'),
+      (fiber) => fiber.raise(TypeError, 'oops') as any,
       failed(new TypeError('oops')),
     ],
     ['raise(class)', (fiber) => fiber.raise(TypeError) as any, failed(new TypeError('raised in main > it'))],

@@ -953,7 +953,7 @@ describe('S70 exceptions of callbacks', () => {
     [['abort'], 'uncaught: aborting a bad op failed: Error: thrown by abort'],
     [
       ['abort', 'describe'],
-      'uncaught: aborting an op of class Bad whose describe() failed failed: Error: thrown by abort',
+      'uncaught: aborting an op of class Bad whose describe() gives no text failed: Error: thrown by abort',
     ],
     [['discard'], 'uncaught: discarding the late value of a bad op failed: Error: thrown by discard'],
   ] as [Where[], string][]) {

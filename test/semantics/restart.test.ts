@@ -420,6 +420,33 @@ describe('S41 restart', () => {
     })
   }
 
+  test('restart, stop and restart again in one teardown: a question that was not read is answered by the next incarnation', function* () {
+    for (const asked of ['before', 'between']) {
+      for (const pause of [0, 2]) {
+        const target = yield* started(function* () {
+          try {
+            if (Fiber.current.incarnation === 1) yield* sleep()
+            for (;;) (yield* receive<Call>()).reply(Fiber.current.incarnation)
+          } finally {
+            yield* sleep(10)
+          }
+        })
+        let caller!: Fiber<any>
+        const asks = function* (moment: string): Routine<void> {
+          if (asked === moment) caller = yield* started(() => call(target, 'question'))
+        }
+        yield* asks('before')
+        target.restart()
+        yield* asks('between')
+        target.stop()
+        if (pause > 0) yield* sleep(pause)
+        target.restart()
+        assert.equal(yield* moveOnAfter(1000, () => caller.await(), 'never'), 2)
+        yield* target.stop()
+      }
+    }
+  })
+
   test('a question that was not read fails if the restart is called off, or the fiber ends without reading it', function* () {
     for (const end of ['stop', 'kill', 'later'] as const) {
       const target = yield* started(() => waits(() => sleep(5), Fiber.current.incarnation === 1 ? 1000 : 5))

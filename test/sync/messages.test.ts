@@ -18,7 +18,6 @@ import {
   receiveLoop,
   runtime,
   sleep,
-  snooze,
   spin,
   started,
   suspend,
@@ -193,10 +192,29 @@ describe('call', () => {
       })
       yield* sleep()
     })
-    yield* snooze()
+    yield* sleep(1)
     const thrown = yield* thrownBy(call(target, 'hello'))
     assert.ok(thrown instanceof FiberStopped || thrown === error)
     if (thrown !== error) assert.equal(yield* thrownBy(sleep(10)), error)
+  })
+
+  test('leaving one that was read does not look through the mailbox of the target', function* () {
+    const target = spin(function* () {
+      for (let i = 0; i < 200; i++) yield* receive()
+      yield* sleep()
+    })
+    const callers = Array.from({ length: 200 }, () => spin(() => call(target, 'question')))
+    yield* sleep(1)
+    for (let i = 0; i < 1000; i++) target.send(i)
+    const ring = (target as any)._mailbox
+    let looked = 0
+    ring.at = (index: number) => {
+      looked++
+      return Object.getPrototypeOf(ring).at.call(ring, index)
+    }
+    for (const caller of callers) yield* caller.stop()
+    assert.equal(looked, 0)
+    yield* target.stop()
   })
 
   test('throws TimedOut when its time is up, and a late or second answer says false', function* () {

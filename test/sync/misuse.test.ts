@@ -74,8 +74,8 @@ describe('refused at the call', () => {
     [
       'ResourcePool',
       (limit) => newPool({ limit }),
-      [...WRONG_LIMITS, Infinity],
-      /the limit of new ResourcePool\(\) needs a whole number above 0, got/,
+      WRONG_LIMITS,
+      /the limit of new ResourcePool\(\) needs a whole number above 0, or Infinity, got/,
     ],
     ['ResourcePool', newPool, [{ max: 3 }], /no option "max"; there are: limit, create, destroy/],
     ['ResourcePool', newPool, [{ name: '' }], /name/],

@@ -626,3 +626,12 @@ describe('fill and close', () => {
     assert.equal(pool.size, 2)
   })
 })
+
+test('a pool with a limit of Infinity makes a resource for each fiber, and cannot be filled', function* () {
+  let made = 0
+  const pool = new ResourcePool({ limit: Infinity, create: () => ++made })
+  const users = [1, 2, 3].map(() => spin(() => pool.acquire(() => sleep(5))))
+  yield* Fiber.await(...users)
+  assert.deepEqual([made, pool.stats().idle, (yield* thrownBy(pool.fill())).code], [3, 3, 'BAD_STATE'])
+  yield* pool.close()
+})

@@ -41,3 +41,7 @@ describe('after', () => {
     assert.equal(yield* after(1, () => after(2, now)), 103)
   })
 })
+
+test('sleep(Infinity) waits for ever, as sleep() does', function* () {
+  assert.equal(yield* moveOnAfter(1e9, () => sleep(Infinity), 'for ever'), 'for ever')
+})

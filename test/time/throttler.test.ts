@@ -278,3 +278,11 @@ describe('a throttler', () => {
     })
   }
 })
+
+test('a rate or a burst of Infinity is no limit', function* () {
+  for (const rate of [Infinity, { rate: Infinity }, { rate: 1, burst: Infinity }]) {
+    const throttler = new Throttler(rate)
+    for (let i = 0; i < 10; i++) yield* throttler.wait()
+    assert.deepEqual([throttler.tryWait(), throttler.stats().passed, now()], [true, 11, 0])
+  }
+})

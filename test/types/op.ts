@@ -7,12 +7,14 @@ import {
   BaseOp,
   check,
   fail,
-  Holding,
+  hold,
   IdleOp,
   LATER,
   OutsideOp,
   onEnd,
   op,
+  type Result,
+  type Returned,
   Ring,
   type Runtime,
   runBody,
@@ -104,15 +106,36 @@ spin(function* () {
   expectType<number>()(new Ring<number>().shift())
 
   const what = { where: 'key()', taking: new Answer() as BaseOp<any>, giveBack() {} }
-  expectType<number>()(yield* new Holding(what, () => 1))
+  expectType<number>()(yield* hold(what, () => 1))
   expectType<string>()(
-    yield* new Holding(what, function* () {
+    yield* hold(what, function* () {
       yield* sleep(1)
       return 'done'
     }),
   )
+  // Bodies that return a string or an array, which have an iterator of their own.
+  expectType<string>()(yield* hold(what, () => 'text'))
+  expectType<number[]>()(yield* hold(what, () => [1]))
+  expectType<string>()(yield* runBody(() => 'text'))
+  expectType<number[]>()(yield* runBody((n: number) => [n], 1))
+  const wrapped = <R>(body: () => Returned<R>): Op<Result<R>> => hold(what, body)
+  expectType<string>()(yield* wrapped(() => 'text'))
+  const rerun = <R>(body: () => Returned<R>): Op<Result<R>> => runBody(body)
+  expectType<number>()(yield* rerun(() => 1))
+  // @ts-expect-error: a body must not be async
+  wrapped(async () => 1)
+  class Stubborn extends OutsideOp<string> {
+    protected start() {}
+    protected cancel() {
+      return LATER
+    }
+    describe() {
+      return 'stubborn'
+    }
+  }
+  expectType<string>()(yield* new Stubborn())
   // @ts-expect-error: how is it given back?
-  new Holding({ where: 'key()', taking: new Answer() as BaseOp<any> }, () => 1)
+  hold({ where: 'key()', taking: new Answer() as BaseOp<any> }, () => 1)
 
   expectType<() => void>()(onEnd(fiber, () => {}, 'died'))
   // @ts-expect-error: no such moment
