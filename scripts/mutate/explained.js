@@ -29,8 +29,11 @@ const EXPLAINED = [
       /attempt without contest\.began\(item\);/,
       /ForEach\.tell without member\.isTold = true;/,
       /Throttler\.serveRuntime without this\.late = 0;/,
+      /Throttler\.(isReady|pass) never this\.isUnlimited/, // without a limit the sums come to the same
+      /Wait\.abort without this\.over\(\);/, // the next wait of the fiber does it
+      /SubmitAsync\.abort without this\.acceptance\?\.leaveLine\(fiber\);/, // its future is cancelled, and with it all that wait
+      /Write\.next other this\.stream\.hasRoom/, // a write that has to wait is entered in any case
       /Wait\.enter without this\.isSingle = false;/,
-      /Mutex\.watch never this\.watched !== null/,
       /(Connect|Listen)\.(discard|late) without/,
       /Connect\.over without this\.waiting = null;/, // an attempt that is over takes no answer
       /acceptLoop\.handle never !socket\.isLostBy\(error\)/,

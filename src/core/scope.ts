@@ -79,10 +79,9 @@ export class Scope<T> extends Block<T> {
     this.failures = []
     this.cleanups = null
     this.passingStop = null
-    this.isClosed = false
   }
 
-  /** @internal The body is about to stop the children: no others are let in. */
+  /** @internal The body is about to stop the children: no others are let in. For a scope that is entered once. */
   close(): void {
     this.isClosed = true
   }

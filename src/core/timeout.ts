@@ -46,7 +46,6 @@ abstract class Limit<T> extends Block<T> implements Timeout, TimerNode {
   ) {
     super(body, where)
     checkTimeLimit(ms, where)
-    if (grace !== undefined) checkTimeLimit(grace, `the grace of ${where}`)
   }
 
   /** Whether the error that it throws can carry errors of the combinators that it cut short. */

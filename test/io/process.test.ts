@@ -113,6 +113,7 @@ describe('the end of a process', () => {
     yield* snooze()
     assert.deepEqual([process.stats().waiting, gone.waitsFor], [4, 'sh.wait()'])
     yield* gone.stop()
+    assert.equal(process.stats().waiting, 3)
     yield* process.stdin.end('\n')
     const end = { status: 4, signal: null }
     assert.deepEqual(yield* Fiber.await(...fibers), [end, end, end])

@@ -24,6 +24,16 @@ test('queued, running, and one of done, failed, cancelled; the console shows it'
   assert.equal(inspect(proco), 'Proco { running }')
 })
 
+test('a fiber that leaves keeps no place in the line for an outcome', function* () {
+  const proco: Any = Proco.new().start(() => sleep(10))
+  const future = proco.trySubmit(1)!
+  const waiters = [1, 2, 3].map(() => spin(() => future.get()))
+  yield* sleep(1)
+  for (const waiter of waiters) yield* waiter.stop()
+  assert.deepEqual([(future as any).waiter, (future as any).line.size], [null, 0])
+  yield* proco.exit()
+})
+
 test('no promise is made until async code looks', function* () {
   let promises = 0
   const hook = createHook({ init: (_, type) => void (promises += type === 'PROMISE' ? 1 : 0) })

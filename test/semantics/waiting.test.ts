@@ -1,5 +1,6 @@
 // S31-S33: waiting for fibers to end, and waits that can never end.
 
+import { BaseOp } from 'polyphony/op'
 import {
   after,
   all,
@@ -546,6 +547,30 @@ describe('S32 awaiting yourself', () => {
       assert.equal(Object.values(ends).filter((end) => end instanceof DeadlockError).length, 1)
     })
   }
+
+  test('a fiber that wants a lock of its own kind which it holds already is told so', function* () {
+    const key = { name: 'the key' }
+    class Take extends BaseOp<void> {
+      enter(fiber: Fiber): void {
+        this.refuseCircle(fiber)
+      }
+      abort(): void {}
+      describe(): string {
+        return 'key.take()'
+      }
+      override get resource(): object {
+        return key
+      }
+      override get waitsOn(): Fiber {
+        return Fiber.current
+      }
+    }
+    const { code, message } = yield* thrownBy(new Take())
+    assert.deepEqual(
+      [code, message],
+      ['DEADLOCK', 'main waits for key.take() and holds it already, which would never end'],
+    )
+  })
 
   test('its message says what each of them holds and what it wants', function* () {
     const [a, b] = named('accounts', 'ledger')

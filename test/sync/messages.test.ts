@@ -198,6 +198,17 @@ describe('call', () => {
     if (thrown !== error) assert.equal(yield* thrownBy(sleep(10)), error)
   })
 
+  test('whose question is taken out of the mailbox by hand fails when the target is restarted', function* () {
+    const target = yield* started(() => waits(() => {}))
+    const caller = spin(() => thrownBy(call(target, 'question')))
+    yield* sleep(1)
+    const [question] = [(target as any)._mailbox.at(0)]
+    assert.equal(target.mailbox.delete(question), true)
+    target.restart()
+    assert.ok((yield* caller) instanceof FiberStopped)
+    yield* target.kill()
+  })
+
   test('leaving one that was read does not look through the mailbox of the target', function* () {
     const target = spin(function* () {
       for (let i = 0; i < 200; i++) yield* receive()

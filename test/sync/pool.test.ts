@@ -635,3 +635,11 @@ test('a pool with a limit of Infinity makes a resource for each fiber, and canno
   assert.deepEqual([made, pool.stats().idle, (yield* thrownBy(pool.fill())).code], [3, 3, 'BAD_STATE'])
   yield* pool.close()
 })
+
+test('a close that is cut leaves no place behind', function* () {
+  const pool = new ResourcePool({ limit: 1, create: () => 'one' })
+  const user = yield* started(() => pool.acquire(() => sleep(20)))
+  assert.equal(yield* moveOnAfter(1, () => pool.close(), 'cut'), 'cut')
+  assert.equal((pool as any).state.watchers.size, 0)
+  yield* user
+})

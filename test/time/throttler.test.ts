@@ -19,6 +19,7 @@ import {
   started,
   Throttler,
   test,
+  throttledLoop,
   turns,
   virtual,
   waits,
@@ -285,4 +286,7 @@ test('a rate or a burst of Infinity is no limit', function* () {
     for (let i = 0; i < 10; i++) yield* throttler.wait()
     assert.deepEqual([throttler.tryWait(), throttler.stats().passed, now()], [true, 11, 0])
   }
+  let rounds = 0
+  yield* throttledLoop({ rate: 1, burst: Infinity }, () => ++rounds < 10)
+  assert.deepEqual([rounds, now()], [10, 0])
 })
