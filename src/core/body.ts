@@ -216,13 +216,6 @@ export function runBody(body: (...args: any[]) => unknown, ...args: unknown[]): 
   return new Run(body).of(callBody(body, args))
 }
 
-function iteratorOfOp(made: unknown): Iterator<unknown> {
-  const iterator = iteratorOf(made)
-  if (iterator === undefined)
-    throw new BadArgument(`op() needs a function*, or one that returns an op; it returned ${show(made)}`)
-  return iterator
-}
-
 /** Runs an op as a generator. */
 export function* drive(op: Op<unknown>): Routine<unknown> {
   return yield* op
@@ -253,4 +246,11 @@ export function op<T>(describe: string | (() => string), make: () => Op<T>): Op<
   }
   if (debugging) rememberOp(made, current.fiber)
   return made
+}
+
+function iteratorOfOp(made: unknown): Iterator<unknown> {
+  const iterator = iteratorOf(made)
+  if (iterator === undefined)
+    throw new BadArgument(`op() needs a function*, or one that returns an op; it returned ${show(made)}`)
+  return iterator
 }

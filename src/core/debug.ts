@@ -29,8 +29,7 @@ export function callSite(): string {
   Error.stackTraceLimit = 25
   const stack = new Error().stack ?? ''
   Error.stackTraceLimit = limit
-  // An op of a user is made by a constructor of the user; the place that counts is where that was called.
-  return userStack(stack.slice(stack.indexOf('\n') + 1)).replace(/^(\s+at new .*\n)+/, '')
+  return userStack(stack.slice(stack.indexOf('\n') + 1))
 }
 
 /**
@@ -79,7 +78,8 @@ export function rememberSpin(fiber: Fiber): void {
 
 /** Records where `fiber` made an op, until the op is entered. */
 export function rememberOp(op: Described, fiber: Fiber | null): void {
-  opSites.set(op, callSite())
+  // An op of a user is made in a constructor of the user; the place that counts is where that was called.
+  opSites.set(op, callSite().replace(/^(\s+at new .*\n)+/, ''))
   if (fiber === null) return
   let ops = floating.get(fiber)
   if (ops === undefined) floating.set(fiber, (ops = new Set()))

@@ -7,7 +7,6 @@
 //                                       LATER     -> the fiber goes on waiting, as long as its grace allows
 
 import { callout } from './current.js'
-import { describe } from './debug.js'
 import type { Fiber } from './fiber.js'
 import { fail, LateOp, refuseEnter, settle } from './op.js'
 import { LATER } from './switchpoint.js'
@@ -136,6 +135,6 @@ export abstract class OutsideOp<T> extends LateOp<T> {
   ended(attempt: Attempt<T>): void {
     if (this.attempt === attempt) this.attempt = null
     const { fiber } = attempt
-    callout(fiber.runtime, `what follows ${describe(this)}`, () => this.over(fiber))
+    callout(fiber.runtime, 'over() of an op', () => this.over(fiber)) // its text is not made for each wait
   }
 }
