@@ -148,7 +148,7 @@ export class Waiters<I = undefined> {
     let waiter = this.first
     while (waiter !== null) {
       this.remove(waiter)
-      if (waiter.fiber === null || waiter.fiber.value === waiter) return waiter
+      if (!waiter.isStale) return waiter
       waiter = this.first
     }
     return null
