@@ -9,7 +9,7 @@ const program = `
   trap 'echo "worker $1: goodbye"; exit' TERM
   echo "worker $1: at work"
   [ "$1" -lt 3 ] && kill -KILL $$
-  while :; do sleep 0.05; done`
+  sleep 1000 & wait`
 
 let starts = 0
 /** A crash is an error here, so that the supervisor can tell it. */

@@ -13,7 +13,11 @@ import { wholeNumber } from './args.js'
 const LONG = [
   'documents/',
   'explore/',
+  'io/file/event-channel',
+  'io/file/everywhere',
   'io/foreign',
+  'io/net/everywhere',
+  'io/process/everywhere',
   'programs/',
   'random/',
   'tools/',

@@ -5,7 +5,7 @@
 //   its answer       settle, fail; LATER from abort
 //   fibers in line   Waiters
 //   a block          hold: a body that has something in hand
-//   the end          onEnd, addCleanup: called when a fiber or scope is over
+//   the end          onEnd, addCleanup: called when a fiber or scope is over; nursery: told of the end of each child
 //   the world        fiber.runtime: the clock, timers, what holds the process, reports
 //   arguments        check, show
 
@@ -17,12 +17,15 @@ export {
   type Check,
   type Checks,
   check,
+  disown,
   type EndMoment,
   fail,
   type Holdable,
   hold,
   IdleOp,
   LATER,
+  type NurseryEvents,
+  nursery,
   OutsideOp,
   onAbort,
   onEnd,
@@ -38,6 +41,7 @@ export {
   show,
   spinRoot,
   type TimerNode,
+  timeLeft,
   Waiter,
   Waiters,
 } from './core/index.js'

@@ -62,6 +62,22 @@ function lengthOf(text, answer) {
   return head + 4 + Number(/content-length: *(\d+)/i.exec(text)[1])
 }
 
+/** One short connection, until it is closed on both sides. */
+function visit(port, request) {
+  return new Promise((resolve, reject) => {
+    let got = 0
+    const callback = (size) => {
+      got += size
+      if (got === request.length) socket.end()
+    }
+    const onread = { buffer: shared, callback }
+    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true, onread })
+    socket.on('error', reject)
+    socket.on('close', resolve)
+    socket.write(request)
+  })
+}
+
 const answers = {
   /** Makes the connections, some at a time; each sends one request and waits for its answer. */
   async open({ port, count, request, answer }) {
@@ -88,6 +104,19 @@ const answers = {
     for (const connection of begin) connection.send()
     stayAwake()
     return done
+  },
+  /** n connections, `parallel` at a time: each sends a request, waits for as many bytes, and ends. */
+  async visit({ port, n, request, parallel }) {
+    const bytes = Buffer.alloc(request, 'abcdefghij')
+    stayAwake()
+    let left = n
+    busy = parallel
+    await Promise.all(
+      Array.from({ length: parallel }, async () => {
+        while (left-- > 0) await visit(port, bytes)
+      }),
+    )
+    busy = 0
   },
   async close() {
     const closed = connections.map(({ socket }) => new Promise((resolve) => socket.once('close', resolve)))

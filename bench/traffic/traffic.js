@@ -31,6 +31,20 @@ export function traffic(file, server, exchange) {
   }
 }
 
+/** A contestant for short connections: each is made, sends `request` bytes, gets as many, and is closed. */
+export function visits(file, server, request) {
+  return async (n, clock) => {
+    const host = await once(`${file}:${server}`, () => startHost(file, server))
+    const client = await once('client', startClient)
+    const visit = { type: 'visit', port: host.port, request, parallel: CONNECTIONS }
+    await client.ask({ ...visit, n: CONNECTIONS })
+    await host.ask({ type: 'begin' })
+    await client.ask({ ...visit, n })
+    const { micros } = await host.ask({ type: 'end' })
+    clock.tell(micros * 1000)
+  }
+}
+
 function once(name, start) {
   if (!started.has(name)) started.set(name, start())
   return started.get(name)

@@ -39,9 +39,9 @@ const MUTANTS = [
   ],
   [
     'S06',
-    'a loop that is forced to end spins a fiber',
-    ' || isForced(loop)',
-    ' || (isForced(loop) && isOver)',
+    'a loop that is forced to end at the moment of a connection fails',
+    'if (timeLeft(this.fiber) > 0) throw error',
+    'if (timeLeft(this.fiber) >= 0) throw error',
   ],
   [
     'S06',
@@ -201,7 +201,7 @@ const MUTANTS = [
   [
     'S24',
     'a parent is not told when somebody else awaits its child',
-    'if (isIsolated ? heard === UNHEARD : heard !== HEARD_BY_PARENT)',
+    'if (fiber.isIsolated ? heard === UNHEARD : heard !== HEARD_BY_PARENT)',
     'if (heard === UNHEARD)',
   ],
   [
@@ -232,8 +232,8 @@ const MUTANTS = [
   [
     'S29',
     'the error of an isolated fiber goes to its parent',
-    'if (fiber.rare?.isIsolated) {',
-    'if (fiber.rare?.isIsolated && owner === null) {',
+    'if (fiber.isIsolated) {',
+    'if (fiber.isIsolated && owner === null) {',
   ],
   [
     'S30',
@@ -539,8 +539,8 @@ const MUTANTS = [
   [
     'S72',
     'a writer that is cut closes the stream',
-    'this.writers?.leave(fiber)',
-    'this.writers?.leave(fiber)\n    this.destroy()',
+    'if (isQueued) this.queueMoved()',
+    'if (isQueued) this.queueMoved()\n    this.stream.destroy()',
   ],
   [
     'S72',
@@ -554,7 +554,7 @@ const MUTANTS = [
   [
     'S75',
     'what could not be sent at the close is not told',
-    'if (this.error === null) this.closers',
+    'if (this.error === null || this.error instanceof StreamClosed) this.closers',
     'if (this.phase > 0) this.closers',
   ],
   [
@@ -563,7 +563,7 @@ const MUTANTS = [
     'if (count > constants.MAX_LENGTH)',
     'if (count > Infinity)',
   ],
-  ['S77', 'a process may use all the time of its fiber', 'SHARE * (forcedAt(fiber)', '(forcedAt(fiber)'],
+  ['S77', 'a process may use all the time of its fiber', 'SHARE * timeLeft(fiber)', 'timeLeft(fiber)'],
   ['S77', 'the end of a process leaves its feeder waiting', 'feeder.stop(true)', 'void feeder'],
   ['S78', 'a worker that rests keeps the last result', 'value = undefined //', '//'],
   ['S78', 'weeks are cut off', 'Math.floor(value) : 0', 'Math.min(Math.floor(value), 2 ** 32) : 0'],

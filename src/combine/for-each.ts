@@ -17,6 +17,7 @@ import {
   isGeneratorFunction,
   type Op,
   op,
+  passOn,
   type Result,
   type Returned,
   type Routine,
@@ -194,6 +195,7 @@ function* work(job: ForEach): Routine<void> {
       value = yield* isShort ? (returned as Op<unknown>) : runReturned(returned, body)
     }
     job.put(index, value)
+    passOn(fiber, value)
     if (hasTraces(fiber)) return
     job.release()
   }

@@ -23,13 +23,16 @@ import {
   UNWINDING,
   VALUE,
 } from './state.js'
-import { armDeadline, boundFor, deadlineOf, force } from './switchpoint.js'
+import { armDeadline, boundFor, deadlineOf, force, regionsOf } from './switchpoint.js'
 import { foldError, innermostOwner, type Owner } from './tree.js'
 
 /**
  * Adds a body that runs when the fiber's innermost `scope`, or else the fiber, is over, after its children. It runs to
  * completion, like the cleanup of `ensure` (S16b). Its argument is true if the scope or fiber ended without an error or a
  * stop. Returns a function that removes it. `use` does the same for a resource.
+ *
+ * With a `resource`, the cleanup follows it: if the scope or fiber returns the resource, alone or in an array, the cleanup passes
+ * to the scope or fiber around it, which receives it. `connect` and `openFile` do that (S86).
  *
  * ```ts
  * yield* scope(function* () {
@@ -41,17 +44,40 @@ import { foldError, innermostOwner, type Owner } from './tree.js'
  * })
  * ```
  */
-export function addCleanup(fiber: Fiber<any, any>, run: (isInOrder: boolean) => unknown): () => void {
+export function addCleanup(
+  fiber: Fiber<any, any>,
+  run: (isInOrder: boolean) => unknown,
+  resource?: object,
+): () => void {
   checkFiber(fiber, 'addCleanup()')
   checkBody(run, 'addCleanup()')
   if (fiber._state === DEAD) throw new BadState(`addCleanup() came too late: ${fiber.path} is dead`)
-  const owner = innermostOwner(fiber)
-  const keeper = keeperOf(owner)
-  keeper.cleanups ??= new CleanupList()
-  const node = new Cleanup(run, owner, keeper.cleanups)
-  node.list.add(node)
-  return () => {
-    if (node.list.remove(node) && keeper.cleanups === node.list) keeper.cleanups = null // a long-lived fiber keeps no empty list
+  const node = new Cleanup(run, resource)
+  node.moveTo(innermostOwner(fiber))
+  return () => node.remove()
+}
+
+/** A result of a fiber that goes on: what it holds goes to the owner around. */
+export function passOn(fiber: Fiber<any, any>, result: unknown): void {
+  if (fiber.owner !== null) fiber.rare?.cleanups?.passOn(result, fiber.owner)
+}
+
+/**
+ * Takes a resource off the cleanups of a fiber and its scopes: it belongs to other code now, such as a pool.
+ *
+ * ```ts
+ * const resource = { name: 'a connection' }
+ * yield* scope(function* () {
+ *   addCleanup(Fiber.current, () => console.log('closed'), resource) // never printed
+ *   disown(Fiber.current, resource)
+ * })
+ * ```
+ */
+export function disown(fiber: Fiber<any, any>, resource: unknown): void {
+  if (typeof resource !== 'object' || resource === null) return
+  for (const region of regionsOf(fiber)) {
+    const cleanups = region === fiber ? fiber.rare?.cleanups : (region as Partial<Scope<any>>).cleanups
+    for (const cleanup of cleanups?.all() ?? []) if (cleanup.resource === resource) cleanup.remove()
   }
 }
 
@@ -59,12 +85,32 @@ export function addCleanup(fiber: Fiber<any, any>, run: (isInOrder: boolean) => 
 class Cleanup implements Linked<Cleanup> {
   before: Cleanup | null = null
   after: Cleanup | null = null
+  owner!: Owner
+  /** The list that it is in. If the generator of a scope is dropped, its cleanups move to the list of the fiber. */
+  list!: CleanupList
   constructor(
     readonly run: (isInOrder: boolean) => unknown,
-    readonly owner: Owner,
-    /** The list that it is in. If the generator of a scope is dropped, its cleanups move to the list of the fiber. */
-    public list: CleanupList,
+    readonly resource: object | undefined,
   ) {}
+
+  moveTo(owner: Owner): void {
+    const keeper = keeperOf(owner)
+    keeper.cleanups ??= new CleanupList()
+    this.owner = owner
+    keeper.cleanups.add(this)
+  }
+
+  remove(): void {
+    const { list } = this
+    const keeper = keeperOf(this.owner)
+    if (list.remove(this) && keeper.cleanups === list) keeper.cleanups = null // a long-lived fiber keeps no empty list
+  }
+}
+
+/** Whether a result is a resource, or an array that has it, or its outcome, as an element. */
+function hasResource(result: unknown, resource: object): boolean {
+  if (!Array.isArray(result)) return result === resource
+  return result.some((each) => each === resource || (each as { value?: unknown } | null)?.value === resource)
 }
 
 /** Whether the scope or fiber has ended without an error or a stop. */
@@ -115,10 +161,25 @@ export class CleanupList {
     return last
   }
 
+  /** All of them, the oldest first. */
+  all(): Cleanup[] {
+    return listBackwards(this.last).reverse()
+  }
+
+  /** The owner has returned a result: what it holds goes to the owner around. */
+  passOn(result: unknown, around: Owner): void {
+    if (typeof result !== 'object' || result === null) return
+    for (const cleanup of this.all()) {
+      if (cleanup.resource === undefined || !hasResource(result, cleanup.resource)) continue
+      cleanup.remove()
+      cleanup.moveTo(around)
+    }
+  }
+
   moveTo(fiber: Fiber): void {
     const rare = fiber.rareState()
     rare.cleanups ??= new CleanupList()
-    for (const cleanup of listBackwards(this.last).reverse()) {
+    for (const cleanup of this.all()) {
       this.remove(cleanup)
       rare.cleanups.add(cleanup)
     }

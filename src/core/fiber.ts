@@ -665,9 +665,13 @@ export class Fiber<T = unknown, M = any> implements Op<T> {
   get isUnstarted(): boolean {
     return this.generator === null && this.op === null && this._phase < CLOSING
   }
+  /** @internal As an owner: errors of its children are its own. */
+  get isolates(): boolean {
+    return false
+  }
   /** @internal */
   get isIsolated(): boolean {
-    return this.rare?.isIsolated === true
+    return this.rare?.isIsolated === true || (this.owner?.isolates ?? false)
   }
   /** @internal The latest time for children that are stopped now. */
   childDeadline(): number {

@@ -21,7 +21,7 @@ export {
   runReturned,
   throwOf,
 } from './body.js'
-export { addCleanup } from './cleanup.js'
+export { addCleanup, disown, passOn } from './cleanup.js'
 export { callout, current } from './current.js'
 export { debugging, describe, opEntered, opSite, userStack } from './debug.js'
 export {
@@ -86,7 +86,7 @@ export { hasTraces } from './rare.js'
 export { isHeld, isRestarting, type RestartOptions } from './restart.js'
 export { Ring } from './ring.js'
 export { type Meter, type Policy, type Probe, Runtime, type RuntimeStats, runtimes } from './runtime.js'
-export { attempt, Scope, scope } from './scope.js'
+export { attempt, type NurseryEvents, nursery, Scope, scope } from './scope.js'
 export { RUN_OPTIONS, type RunOptions, type Spin, type SpinOptions } from './spin.js'
 export {
   ABORTING,
@@ -106,7 +106,6 @@ export {
 export { isSuspended, Snooze, snooze, suspend, transfer } from './suspend.js'
 export {
   blocksOf,
-  forcedAt,
   graceEnd,
   isForced,
   isUnwinding,
@@ -114,6 +113,7 @@ export {
   queueError,
   type Region,
   regionsOf,
+  timeLeft,
 } from './switchpoint.js'
 export { type TapEvent, type TapListener, type TapOptions, tap } from './tap.js'
 export { BarrierBlock, cancelAfter, ensure, moveOnAfter, shield, type Timeout } from './timeout.js'

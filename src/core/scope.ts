@@ -4,12 +4,13 @@
 import { Block, done } from './block.js'
 import type { Result, Returned } from './body.js'
 import type { CleanupList } from './cleanup.js'
+import { callout } from './current.js'
 import { addSuppressed, carries, isStop, type Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { BaseOp, type Op, type Switchpoint, settle } from './op.js'
 import { FORCED, LIVE, type Outcome, UNWINDING } from './state.js'
 import { graceEnd, isForced, requestEnd } from './switchpoint.js'
-import { moveTo, stopChildren } from './tree.js'
+import { moveTo, ownerFrom, stopChildren } from './tree.js'
 
 /** Waits at the end of a scope until its last child is gone. A new object for each wait, since scopes nest. */
 class ChildrenGone extends BaseOp<void> {
@@ -93,6 +94,17 @@ export class Scope<T> extends Block<T> {
     else if (this.stage === BODY && this._phase === LIVE) requestEnd(this, error, undefined)
   }
 
+  /** @internal Whether errors of its children stay with them, as with `link: false`. */
+  get isolates(): boolean {
+    return false
+  }
+  /** @internal A child is dead. If it returns true, an error is handled. */
+  childEnded(_child: Fiber): boolean {
+    return false
+  }
+  /** @internal A child was moved to another owner. */
+  childLeft(_child: Fiber): void {}
+
   /** The last child is gone. */
   emptied(): void {
     const fiber = this.fiber
@@ -140,6 +152,7 @@ export class Scope<T> extends Block<T> {
       if (!isForced(fiber)) return this.run((this.gone = new ChildrenGone(this)))
       this.handOver(fiber)
     }
+    if (this.cleanups !== null && this.isSound) this.cleanups.passOn(this.value, ownerFrom(this.outer, fiber))
     if (this.cleanups !== null) {
       const { cleanups } = this
       this.cleanups = null
@@ -261,4 +274,56 @@ export function scope<R>(body: () => Returned<R>): Op<Result<R>> {
  */
 export function attempt<R>(body: () => Returned<R>): Op<Outcome<Result<R>>> {
   return new Attempt<Result<R>>(body, 'attempt()')
+}
+
+/** What is told of the children of a nursery. Both functions get the arguments of the child's body too, and must not wait. */
+export interface NurseryEvents<A extends unknown[] = any[]> {
+  /** A child has ended; `child.outcome` says how. If it returns true, an error is handled; else it is reported (S29). */
+  ended(child: Fiber<any, any>, ...args: A): boolean | void
+  /** A child was moved to another parent: its end will not be told here. */
+  left?(child: Fiber<any, any>, ...args: A): void
+}
+
+class Nursery<T> extends Scope<T> {
+  constructor(
+    body: () => unknown,
+    private readonly events: NurseryEvents,
+  ) {
+    super(body, 'nursery()')
+  }
+
+  override describe(): string {
+    return 'nursery()'
+  }
+  override get isolates(): boolean {
+    return true
+  }
+  override childEnded(child: Fiber): boolean {
+    const { events } = this
+    return callout(child.runtime, 'ended() of nursery()', () => events.ended(child, ...child.args)) === true
+  }
+  override childLeft(child: Fiber): void {
+    const { events } = this
+    callout(child.runtime, 'left() of nursery()', () => events.left?.(child, ...child.args))
+  }
+}
+
+/**
+ * Runs a body as `scope` does, for children that have nothing to do with each other, such as the connections of a server:
+ * the error of one does not stop the others. Each end is told to a function, without a listener for each child.
+ *
+ * ```ts
+ * function* visit(guest: string) {
+ *   if (guest === 'Bob') throw new Error('no table for Bob')
+ *   return 'fed'
+ * }
+ * function ended(child: Fiber, guest: string) {
+ *   console.log(guest, child.outcome?.type) // Ann value, Bob error
+ *   return true // the error is handled
+ * }
+ * yield* nursery(() => void ['Ann', 'Bob'].map((guest) => spin(visit, guest)), { ended })
+ * ```
+ */
+export function nursery<R>(body: () => Returned<R>, events: NurseryEvents): Op<Result<R>> {
+  return new Nursery<Result<R>>(body, events)
 }

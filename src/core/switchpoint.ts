@@ -17,6 +17,7 @@ import { BadYield, iteratedByHand, Stop } from './errors.js'
 import type { Fiber } from './fiber.js'
 import { listBackwards } from './list.js'
 import type { BaseOp } from './op.js'
+import { checkFiber } from './options.js'
 import { Ring } from './ring.js'
 import {
   ABORTING,
@@ -441,13 +442,30 @@ export function graceEnd(fiber: Fiber): number {
   return fiber.stopSignal === null ? fiber.runtime.now() + fiber._grace : deadlineOf(fiber, fiber)
 }
 
-/** When the code that runs now in this fiber will be forced to end, the fiber's own deadline and those of its blocks considered. */
-export function forcedAt(fiber: Fiber): number {
+/**
+ * Milliseconds until the code that runs now in a fiber is forced to end (S18): `Infinity` unless the fiber, or a block that it
+ * is in, was stopped; 0 if it may not wait any more. For cleanup that has to divide its time.
+ *
+ * ```ts
+ * const fiber = spin(function* () {
+ *   try {
+ *     yield* sleep()
+ *   } finally {
+ *     console.log(timeLeft(Fiber.current) <= 200) // true
+ *   }
+ * })
+ * yield* snooze()
+ * console.log(timeLeft(fiber)) // Infinity
+ * yield* fiber.stop(undefined, { grace: 200 })
+ * ```
+ */
+export function timeLeft(fiber: Fiber<any, any>): number {
+  checkFiber(fiber, 'timeLeft()')
   let time = Infinity
   for (const region of regionsOf(fiber)) {
     if (region._phase !== CLOSING) time = Math.min(time, forceTime(region, fiber))
   }
-  return time
+  return isForced(fiber) ? 0 : Math.max(0, time - fiber.runtime.now())
 }
 
 /** A body that still has children may use half of what is left, so that they can clean up too (S18). */

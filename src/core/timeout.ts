@@ -25,8 +25,8 @@ import type { TimerNode } from './timers.js'
 
 /** The handle that the body of a time limit receives. */
 export interface Timeout {
-  /** Restarts the time limit. */
-  reset(): void
+  /** Restarts the time limit; `ms` gives it another length from now on. */
+  reset(ms?: number): void
   /** Extends the time limit by `ms` milliseconds; `Infinity` removes it. */
   extend(ms: number): void
   /** Milliseconds left; 0 when it has expired, `Infinity` if there is no limit. */
@@ -37,6 +37,8 @@ abstract class Limit<T> extends Block<T> implements Timeout, TimerNode {
   /** @internal */ time = 0
   /** @internal */ seq = 0
   /** @internal */ index = -1
+  /** The length that `reset` has given it. */
+  protected length: number
 
   constructor(
     protected readonly ms: number,
@@ -45,6 +47,7 @@ abstract class Limit<T> extends Block<T> implements Timeout, TimerNode {
     where: string,
   ) {
     super(body, where)
+    this.length = ms
     checkTimeLimit(ms, where)
   }
 
@@ -57,11 +60,12 @@ abstract class Limit<T> extends Block<T> implements Timeout, TimerNode {
   protected abstract expired(fiber: Fiber, signal: unknown, isCut: boolean): IteratorResult<Switchpoint, T>
 
   override get endsEarly(): boolean {
-    return this.ms < Infinity
+    return this.length < Infinity
   }
 
   protected override begin(): Timeout {
     const { runtime } = this.fiber as Fiber
+    this.length = this.ms
     if (this.ms === 0)
       this.fire() // delivered at the first switchpoint
     else if (this.ms < Infinity) runtime.addTimer(this, runtime.now() + this.ms)
@@ -74,8 +78,12 @@ abstract class Limit<T> extends Block<T> implements Timeout, TimerNode {
     if (this._phase === LIVE) requestEnd(this, `${this.describe()} timed out`, this.grace, this.keepsErrors)
   }
 
-  reset(): void {
-    this.setTime((now) => now + this.ms)
+  reset(ms?: number): void {
+    if (ms !== undefined) {
+      checkTimeLimit(ms, 'reset()')
+      this.length = ms
+    }
+    this.setTime((now) => now + this.length)
   }
   extend(ms: number): void {
     checkTimeLimit(ms, 'extend()')
@@ -176,7 +184,11 @@ class CancelAfter<T> extends Limit<T> {
   }
   private makeError(fiber: Fiber): unknown {
     try {
-      return makeError(this.given, Cancel, this.message ?? `${fiber.path} was cancelled after ${this.ms} ms`)
+      return makeError(
+        this.given,
+        Cancel,
+        this.message ?? `${fiber.path} was cancelled after ${this.length} ms`,
+      )
     } catch (error) {
       return error // thrown by the constructor of the given class
     }

@@ -332,7 +332,12 @@ function endForGood(fiber: Fiber<any, any>): void {
 
 /** A fiber spun inside a `scope` belongs to that scope. */
 export function innermostOwner(fiber: Fiber): Owner {
-  let region: Region = fiber.innermost
+  return ownerFrom(fiber.innermost, fiber)
+}
+
+/** This region of a fiber if it is an owner, else the nearest around it. */
+export function ownerFrom(innermost: Region, fiber: Fiber): Owner {
+  let region = innermost
   while (region !== fiber && !(region as Block<any>).isOwner) region = (region as Block<any>).outer
   return region as Owner
 }
@@ -340,7 +345,10 @@ export function innermostOwner(fiber: Fiber): Owner {
 /** Moves a fiber to another owner. */
 export function moveTo(fiber: Fiber<any, any>, owner: Owner): void {
   const old = fiber.owner
-  if (old !== null) old.newest = remove<Fiber>(old.newest, fiber)
+  if (old !== null) {
+    old.newest = remove<Fiber>(old.newest, fiber)
+    if (isScope(old)) old.childLeft(fiber)
+  }
   fiber.owner = owner
   owner.newest = append<Fiber>(owner.newest, fiber)
   if (tapped) emit('move', fiber, old?.host)
@@ -371,8 +379,11 @@ function die(first: Fiber): void {
   for (let fiber: Fiber | null = first; fiber !== null && fiber._state !== DEAD; ) {
     const { rare, runtime } = fiber
     if (rare !== null && rare.cleanups !== null) {
-      rare.cleanups.start(fiber)
-      return
+      if (fiber.how === VALUE && fiber.owner !== null) rare.cleanups.passOn(fiber.value, fiber.owner)
+      if (rare.cleanups !== null) {
+        rare.cleanups.start(fiber)
+        return
+      }
     }
     fiber._state = DEAD
     if (debugging) reportFloating(fiber)
@@ -396,10 +407,11 @@ function die(first: Fiber): void {
       heard = tellDeath(fiber, host ?? heirOf(fiber))
     }
     if (rare !== null) releaseTies(fiber, rare)
-    const isCovered = host?.rare?.supervisor?.childEnded(fiber) === true // S42
+    const isCovered =
+      (owner !== host && (owner as Scope<any>).childEnded(fiber)) ||
+      host?.rare?.supervisor?.childEnded(fiber) === true // S42
     if (fiber.how === ERROR && !isCovered) {
-      const isIsolated = rare?.isIsolated === true
-      if (isIsolated ? heard === UNHEARD : heard !== HEARD_BY_PARENT) bubble(fiber, owner, host)
+      if (fiber.isIsolated ? heard === UNHEARD : heard !== HEARD_BY_PARENT) bubble(fiber, owner, host)
     }
     fiber._phase = OVER
     if (owner === null) {
@@ -426,7 +438,7 @@ function releaseTies(fiber: Fiber, rare: RareState): void {
 function bubble(fiber: Fiber, owner: Owner | null, host: Fiber | null): void {
   const error = fiber.value
   const receiver = owner ?? heirOf(fiber)
-  if (fiber.rare?.isIsolated) {
+  if (fiber.isIsolated) {
     reportUnobserved(fiber, 'nobody was awaiting it') // S29
   } else if (receiver === null || receiver._phase === OVER) {
     if (fiber.rare?.isRaw || fiber.rare?.isOutOfBand) reportUnobserved(fiber, 'there is no main to tell')

@@ -1,12 +1,12 @@
-// What can go wrong with the outside world, in sentences. System errors keep their code (ECONNREFUSED, ENOENT, EPIPE);
-// each wait that fails gets an error of its own, so that its stack and its fiber are those of the `yield*` that asked.
+// The errors of input and output. Errors of the system keep their code (ECONNREFUSED, ENOENT, EPIPE) and get a message in words. Each
+// wait that fails gets an error of its own, so that the stack and the fiber are those of the `yield*` that waited.
 
 import { createRequire } from 'node:module'
 import { PolyphonyError } from '../core/index.js'
 
 /**
- * The system refused something: `code` is its own word for it, such as `ECONNREFUSED` or `ENOENT`. The message names the
- * peer or the path; `cause` is Node's error.
+ * An error of the system: `code` is the system's, such as `ECONNREFUSED` or `ENOENT`. The message names the peer or the
+ * path; `cause` is the error of Node.
  *
  * ```ts
  * try {
@@ -18,9 +18,9 @@ import { PolyphonyError } from '../core/index.js'
  * ```
  */
 export class IOError extends PolyphonyError {
-  /** The system's word for it. */
+  /** The code of the system, such as `ENOENT`. */
   override readonly code: string
-  /** The system call that failed, if Node told. */
+  /** The system call that failed, if it is known. */
   readonly syscall: string | undefined
 
   constructor(message: string, cause: unknown) {
@@ -32,7 +32,7 @@ export class IOError extends PolyphonyError {
 }
 
 /**
- * A stream was used after it was closed, or closed while somebody waited for it.
+ * A stream or a UDP socket was used after it was closed, or was closed while a fiber waited for it.
  *
  * ```ts
  * const stream = pipe()
@@ -40,7 +40,7 @@ export class IOError extends PolyphonyError {
  * try {
  *   yield* stream.write('hello')
  * } catch (error) {
- *   console.log(`${error}`) // StreamClosed: pipe.write() came too late: the stream is closed
+ *   console.log(`${error}`) // StreamClosed: pipe.write() failed: the stream is closed
  * }
  * ```
  */
@@ -49,7 +49,7 @@ export class StreamClosed extends PolyphonyError {
 }
 
 /**
- * A stream ended in the middle of what was asked for. What had come is still there to be read.
+ * A stream ended before all that was to be read had arrived. What had arrived can still be read.
  *
  * ```ts
  * const stream = pipe()
@@ -67,8 +67,8 @@ export class UnexpectedEnd extends PolyphonyError {
 }
 
 /**
- * More came than was allowed for: a line over its limit, more bytes than `readAll` may take. What came is still there to
- * be read.
+ * There were more bytes than allowed: a line longer than its limit, more output than `gunzip` may make. What a stream has
+ * received can still be read.
  *
  * ```ts
  * const stream = pipe()
@@ -85,7 +85,7 @@ export class LimitExceeded extends PolyphonyError {
 }
 
 /**
- * A process ended with another status than 0, or by a signal, and `check` was asked for.
+ * A process that was run with `check` ended with another status than 0, or by a signal.
  *
  * ```ts
  * try {
@@ -98,19 +98,20 @@ export class LimitExceeded extends PolyphonyError {
  */
 export class ProcessFailed extends PolyphonyError {
   override readonly code = 'PROCESS_FAILED'
-  /** Its exit status; null if a signal ended it. */
+  /** The exit status; null if a signal ended the process. */
   readonly status: number | null
-  /** The signal that ended it, if one did. */
+  /** The signal that ended the process, else null. */
   readonly signal: NodeJS.Signals | null
-  /** What it had printed, if that was read. */
+  /** The standard output, if it was read. */
   readonly stdout: string
-  /** What it had printed as errors, if that was read. */
+  /** The standard error output, if it was read. */
   readonly stderr: string
 
-  constructor(what: string, end: FailedEnd) {
+  /** `words`: where it said why; its last line becomes part of the message. */
+  constructor(what: string, end: FailedEnd, words: string | Buffer = end.stderr ?? '') {
     const { status, signal, stdout = '', stderr = '' } = end
     super(
-      `${what} ${status === null ? `was ended by ${signal}` : `ended with status ${status}`}${lastLine(`${stderr}`)}`,
+      `${what} ${status === null ? `was ended by ${signal}` : `ended with status ${status}`}${lastLine(`${words}`)}`,
     )
     this.status = status
     this.signal = signal
@@ -119,7 +120,7 @@ export class ProcessFailed extends PolyphonyError {
   }
 }
 
-/** What is known of the end of a process. */
+/** How a process has ended. */
 interface FailedEnd {
   readonly status: number | null
   readonly signal: NodeJS.Signals | null
@@ -127,24 +128,24 @@ interface FailedEnd {
   readonly stderr?: string | Buffer
 }
 
-/** The last words of a process are usually the reason. */
-function lastLine(stderr: string): string {
-  const line = stderr.trimEnd().split('\n').at(-1)?.trim() ?? ''
+/** The last line of what the process said, which usually is the reason. */
+function lastLine(words: string): string {
+  const line = words.trimEnd().split('\n').at(-1)?.trim() ?? ''
   return line === '' ? '' : `: ${line.length > 200 ? `${line.slice(0, 197)}...` : line}`
 }
 
-/** An error of Node's as ours. `what` says what was tried, with the peer or the path: `connect(localhost:80)`. */
+/** An `IOError` for an error of Node. `what` is the call that failed, with the peer or the path: `connect(localhost:80)`. */
 export function ioError(cause: unknown, what: string): IOError {
   return new IOError(`${what} failed: ${reasonOf(cause)}`, cause)
 }
 
-/** What OpenSSL tells besides a message full of numbers. */
+/** Fields of an OpenSSL error, whose message is mostly numbers. */
 interface OpenSslError {
   library?: string
   reason?: string
 }
 
-/** The same for what may be a sentence of ours already. */
+/** As `ioError`; an error of this package is returned as it is. */
 export function asSentence(cause: unknown, what: string): PolyphonyError {
   return cause instanceof PolyphonyError ? cause : ioError(cause, what)
 }
@@ -152,14 +153,14 @@ export function asSentence(cause: unknown, what: string): PolyphonyError {
 let errorMap: Map<number, [string, string]> | undefined
 
 /**
- * By number, the code and the words of each system error. An `import` of node:util would open standard output (Node 26).
- * Where `require` begins its search makes no difference for a built-in module; import.meta.url is undefined in CommonJS bundles.
+ * The code and the words of each system error, by number. An `import` of node:util would open standard output (Node 26).
+ * The path given to createRequire makes no difference for a built-in module; import.meta.url is undefined in CommonJS bundles.
  */
 function systemErrors(): Map<number, [string, string]> {
   return (errorMap ??= createRequire('/')('node:util').getSystemErrorMap() as Map<number, [string, string]>)
 }
 
-/** In words, with the code: 'connection refused (ECONNREFUSED)'. */
+/** The reason in words, with the code: 'connection refused (ECONNREFUSED)'. */
 export function reasonOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.errors.length > 0) return reasonOf(cause.errors[0]) // one for each address
   const { code, errno, message, library, reason } = (cause ?? {}) as NodeJS.ErrnoException & OpenSslError
@@ -169,7 +170,7 @@ export function reasonOf(cause: unknown): string {
 }
 
 /**
- * What was to be decompressed is not what it should be. `cause` is the error of zlib, if it found out.
+ * Input that was to be decompressed is in another format, or damaged. `cause` is the error of zlib, if there is one.
  *
  * ```ts
  * try {

@@ -1,41 +1,53 @@
-// Input and output ('polyphony/io'): streams of bytes over standard input and output, files, sockets and memory; UDP; compression.
+// Input and output ('polyphony/io'): streams over sockets, TLS, files, processes, standard input and output, and memory; UDP, compression.
+// What all streams have in common is in stream/; net/, tls/, file/ and process/ build on it.
 
-export type { Channel, Chunk, Receiver } from './channel.js'
-export type { ProcessOptions, Stdio } from './command.js'
-export { type ConnectOptions, connect } from './connect.js'
-export { type ByteSource, type CopyOptions, copy } from './copy.js'
 export { CorruptInput, IOError, LimitExceeded, ProcessFailed, StreamClosed, UnexpectedEnd } from './errors.js'
-export { type ExecOptions, type Executed, exec } from './exec.js'
-export { File } from './file.js'
-export type { StreamStats } from './flow.js'
-export { type FromNode, type FromNodeOptions, fromNode } from './fromnode.js'
-export type { GzipHeader, GzipHeaderOptions } from './gzipheader.js'
-export { type Lines, readLines } from './lines.js'
-export { type ListenOptions, listen } from './listen.js'
-export { type Address, type LookupOptions, lookup } from './lookup.js'
-export { pair, pipe } from './memory.js'
-export { type FileFlags, openFile } from './openfile.js'
-export { Process, type ProcessEnd, type ProcessStats } from './process.js'
-export { type AcceptLoopOptions, Server, type ServerStats } from './server.js'
-export { Socket } from './socket.js'
-export type { SocketOptions } from './socketoptions.js'
+export { File } from './file/file.js'
+export { type Lines, readLines } from './file/lines.js'
+export { type FileFlags, type OpenFileOptions, openFile } from './file/open.js'
+export { type SendFileOptions, sendFile } from './file/send.js'
+export {
+  appendFile,
+  type ReadFileOptions,
+  readFile,
+  type WriteFileOptions,
+  writeFile,
+} from './file/whole-file.js'
+export { type ConnectOptions, connect } from './net/connect.js'
+export { type ListenOptions, listen } from './net/listen.js'
+export { type Address, type LookupOptions, lookup } from './net/lookup.js'
+export type { SocketOptions } from './net/options.js'
+export { type AcceptLoopOptions, type AcceptOptions, Server, type ServerStats } from './net/server.js'
+export { Socket } from './net/socket.js'
+export type { ProcessOptions } from './process/command.js'
+export type { Stdio, StdioOption } from './process/descriptors.js'
+export { type ExecOptions, type Executed, exec } from './process/exec.js'
+export { Process, type ProcessEnd, type ProcessStats } from './process/process.js'
 export {
   type SpawnProcessOptions,
   spawnProcess,
   type WatchProcessOptions,
   watchProcess,
-} from './spawnprocess.js'
-export { gets, stdin } from './stdin.js'
-export { stderr, stdout } from './stdout.js'
-export { type LimitOptions, type Reader, type ReadLoopOptions, Stream, type Writer } from './stream.js'
-export type { HandshakeStats } from './tlshandshakes.js'
-export type { Sni, TlsClientOptions, TlsContext, TlsServerOptions } from './tlsoptions.js'
-export { TlsServer, type TlsServerStats } from './tlsserver.js'
-export { TlsSocket } from './tlssocket.js'
-export { type Datagram, type GroupOptions, UdpSocket, type UdpStats } from './udp.js'
-export { type UdpOptions, udp } from './udpopen.js'
-export type { Destination } from './udpsend.js'
-export { appendFile, type ReadFileOptions, readFile, type WriteFileOptions, writeFile } from './wholefile.js'
+} from './process/spawn.js'
+export { gets, stderr, stdin, stdout } from './process/stdio.js'
+export type { Channel, Chunk, Receiver } from './stream/channel.js'
+export { type ByteSource, type CopyOptions, copy, type Proxied, proxy } from './stream/copy.js'
+export { pair, pipe } from './stream/memory.js'
+export { type FromNode, type FromNodeOptions, fromNode } from './stream/node-stream.js'
+export type { LimitOptions, LineOptions, ReadLoopOptions } from './stream/options.js'
+export { type Reader, Stream, type StreamStats, type Writer } from './stream/stream.js'
+export type { Sni, TlsClientOptions, TlsContext, TlsServerOptions } from './tls/options.js'
+export { type HandshakeStats, TlsServer, type TlsServerStats } from './tls/server.js'
+export { TlsSocket } from './tls/socket.js'
+export {
+  type Datagram,
+  type Destination,
+  type GroupOptions,
+  type UdpOptions,
+  UdpSocket,
+  type UdpStats,
+  udp,
+} from './udp.js'
 export {
   type BrotliOptions,
   brotli,

@@ -2,6 +2,7 @@
 // nothing about lines and slots: that is pool-state.ts.
 
 import {
+  disown,
   ensure,
   Fiber,
   moveOnAfter,
@@ -56,7 +57,9 @@ export class PoolLifecycle<R> {
     const controller = new AbortController()
     try {
       const returned = this.make(controller.signal)
-      pool.filled(slot, yield* runBodyOrPromise(returned, this.make, (late) => pool.adoptLate(late)))
+      const resource = yield* runBodyOrPromise(returned, this.make, (late) => pool.adoptLate(late))
+      disown(Fiber.current, resource) // a connection belongs to the pool, not to the fiber that needed it first
+      pool.filled(slot, resource)
     } finally {
       if (slot.phase === 'empty') controller.abort(Fiber.current.stopReason)
     }

@@ -24,6 +24,7 @@ const MAX_DEPTH = 100
  * | `event` | for an `Event` | the event | |
  * | `executor` | for a result, room or the end of an executor, or in one for items | the executor, the future | |
  * | `file` | for an operation on a file | | |
+ * | `gone` | for the other side of a stream to go away | the stream | |
  * | `item` | for the next item of an async iterable, or for the turn to take one | the source | |
  * | `listen` | for a server to be opened | | |
  * | `lock` | for a `Mutex` | the mutex | its holder |

@@ -1,8 +1,8 @@
 // What every kind of block has in common. What strikes in them, and when, is in semantics/regions.
 
+import { timeLeft } from 'polyphony/op'
 import { Scope } from '#core/scope'
 import { NO_BARRIER } from '#core/state'
-import { forcedAt } from '#core/switchpoint'
 import { BarrierBlock } from '#core/timeout'
 import {
   assert,
@@ -80,7 +80,7 @@ describe('a block that is used again', () => {
   test('has no deadline left from the time before', function* () {
     const times: number[] = []
     const limit = moveOnAfter(5, function* () {
-      times.push(forcedAt(Fiber.current))
+      times.push(timeLeft(Fiber.current))
       yield* sleep()
     })
     yield* limit

@@ -1,6 +1,6 @@
 // scope: what it waits for, what stops it, and how it ends. That the first error stops the rest is S28.
 
-import { attempt } from 'polyphony/op'
+import { attempt, nursery } from 'polyphony/op'
 import {
   assert,
   describe,
@@ -9,6 +9,7 @@ import {
   moveOnAfter,
   now,
   type Op,
+  type Routine,
   reports,
   scope,
   sleep,
@@ -194,5 +195,81 @@ describe('a stop', () => {
     )
     assert.deepEqual(yield* fiber.join(), { type: 'stopped', value: 'by its own body' })
     assert.equal(now(), 0)
+  })
+})
+
+describe('nursery', () => {
+  test('tells each end, with the arguments of the body; errors harm no other child, and are reported unless they are handled', function* () {
+    const log: string[] = []
+    function* visit(guest: string, ms: number): Routine<string> {
+      yield* sleep(ms)
+      if (guest === 'Bob' || guest === 'Cid') throw new Error(`no table for ${guest}`)
+      return `fed ${guest}`
+    }
+    const value = yield* nursery(
+      function* () {
+        for (const [i, guest] of ['Ann', 'Bob', 'Cid', 'Dan'].entries()) spin(guest, visit, guest, 10 * i)
+        yield* sleep(1)
+        return 'the body is over'
+      },
+      {
+        ended: (child, guest: string, ms: number) => {
+          log.push(`${child.name} ${guest} ${ms} ${child.outcome?.type}`)
+          return guest === 'Bob'
+        },
+      },
+    )
+    assert.deepEqual(log, ['Ann Ann 0 value', 'Bob Bob 10 error', 'Cid Cid 20 error', 'Dan Dan 30 value'])
+    assert.deepEqual([value, now()], ['the body is over', 30])
+    assert.match(reports().join('\n'), /main > Cid failed/)
+    assert.equal(reports().length, 1)
+  })
+
+  test('an error of the body, and a stop, end the children, each of which is told', function* () {
+    const ends: unknown[] = []
+    const events = { ended: (child: Fiber) => void ends.push(child.outcome?.type) }
+    const error = yield* thrownBy(
+      nursery(function* () {
+        spin(() => sleep())
+        yield* sleep(1)
+        throw new Error('the body failed')
+      }, events),
+    )
+    assert.equal((error as Error).message, 'the body failed')
+    const fiber = yield* started(() =>
+      nursery(function* () {
+        spin(() => sleep())
+        yield* sleep()
+      }, events),
+    )
+    yield* fiber.stop()
+    assert.deepEqual(ends, ['stopped', 'stopped'])
+  })
+
+  test('a child that is moved away is told, and its end is not', function* () {
+    const log: string[] = []
+    yield* nursery(
+      function* () {
+        const child = spin('child', () => sleep(10))
+        yield* sleep(1)
+        child.detach()
+      },
+      {
+        ended: () => void log.push('ended'),
+        left: (child) => void log.push(`${child.name} left`),
+      },
+    )
+    assert.deepEqual([log, now()], [['child left'], 1])
+    yield* sleep(20)
+    assert.equal(log.length, 1)
+  })
+
+  test('a listener that throws is reported, and has handled nothing', function* () {
+    yield* nursery(() => void spin('child', () => 1), {
+      ended: () => {
+        throw new Error('I cannot bear it')
+      },
+    })
+    assert.match(reports()[0] as string, /ended\(\) of nursery\(\) failed.*I cannot bear it/)
   })
 })

@@ -144,6 +144,48 @@ describe('the handle', () => {
     })
   }
 
+  test('reset(ms) gives it another length from then on, in this run only', function* () {
+    const log: number[] = []
+    const limited = moveOnAfter(10, function* (timeout: Timeout) {
+      log.push(timeout.remaining)
+      timeout.reset(100)
+      yield* sleep(60)
+      timeout.reset()
+      log.push(timeout.remaining)
+      timeout.reset(Infinity)
+      yield* sleep(500)
+      log.push(timeout.remaining)
+      timeout.reset(5)
+      yield* thrownBy(sleep())
+      log.push(now())
+    })
+    for (let i = 0; i < 2; i++) yield* limited
+    assert.deepEqual(log, [10, 100, Infinity, 565, 10, 100, Infinity, 1130])
+  })
+
+  test('reset(ms) names the length that has passed, and refuses what is no time', function* () {
+    const error = yield* thrownBy(
+      cancelAfter(10, (timeout) => {
+        timeout.reset(20)
+        return sleep()
+      }),
+    )
+    assert.equal((error as Error).message, 'main was cancelled after 20 ms')
+    yield* moveOnAfter(10, (timeout) => {
+      for (const wrong of [-1, Number.NaN, '5'])
+        assert.throws(() => timeout.reset(wrong as never), { code: 'BAD_ARGUMENT', message: /reset\(\)/ })
+    })
+  })
+
+  test('reset(0) ends the block at its next switchpoint', function* () {
+    const body = function* (timeout: Timeout) {
+      timeout.reset(0)
+      yield* sleep(1)
+      return 'went on'
+    }
+    assert.deepEqual([yield* moveOnAfter(10, body, 'ended'), now()], ['ended', 0])
+  })
+
   test('may be used in another fiber', function* () {
     const body = function* (timeout: Timeout) {
       spin(function* () {

@@ -56,7 +56,8 @@ inEveryOrder(
     for (const move of ['reset', 'extend'] as const) {
       spin(function* () {
         yield* sleep(4)
-        limit?.[move](3)
+        if (move === 'reset') limit?.reset()
+        else limit?.extend(3)
         last = move
       })
     }

@@ -34,7 +34,7 @@ export const ALLOWED: [file: string, part: string, why: string][] = [
     '',
     'Node’s timers under the backend are the subject; only lower bounds are asserted',
   ],
-  ['test/io/acceptloop.test.ts', 'grace: 20', 'a deadline that has to pass; nothing depends on when'],
+  ['test/io/net/accept-loop.test.ts', 'grace: 20', 'a deadline that has to pass; nothing depends on when'],
 ]
 
 /** Less than this is a wait; from here on it is the bound of a hang. */

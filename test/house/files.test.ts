@@ -8,20 +8,10 @@ import { test } from 'node:test'
 import { codeLines, isSplinter, MIN_LINES, readSources, type Source } from './sources.js'
 
 /** Types, imports, comments and lone brackets aside. Why so many: docs/decisions/0005-size-of-the-core.md. */
-const MAX_CORE_LINES = 3960
+const MAX_CORE_LINES = 4020
 
 /** Files that are shorter still, and why. The list may only shrink. */
 const SPLINTERS: Record<string, string> = {
-  'io/adopt.ts': 'waits for the second edition of io',
-  'io/checks.ts': 'waits for the second edition of io',
-  'io/descriptors.ts': 'waits for the second edition of io',
-  'io/disposal.ts': 'waits for the second edition of io',
-  'io/filepath.ts': 'waits for the second edition of io',
-  'io/filepipe.ts': 'waits for the second edition of io',
-  'io/items.ts': 'waits for the second edition of io',
-  'io/phase.ts': 'waits for the second edition of io',
-  'io/tlsconnect.ts': 'waits for the second edition of io',
-  'io/wide.ts': 'waits for the second edition of io',
   'proco/keys.ts': 'waits for the second edition of proco',
   'proco/proco.ts': 'waits for the second edition of proco',
   'proco/transport.ts': 'waits for the second edition of proco',

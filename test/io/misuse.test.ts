@@ -45,9 +45,9 @@ const refusals: Record<string, [call: (given: any) => unknown, rows: Rows]> = {
       [{ port: 80, tiemout: 5 }, /connect\(\) has no option "tiemout"; there are: host, port, path/],
       [{ port: 1, alpn: ['h2'] }, /connect\(\) has alpn but no tls/],
       [{ port: 1, tls: false, alpn: ['h2'] }, /connect\(\) has alpn but no tls/],
-      [{ port: 1, tls: true, alpn: 'h2' }, /alpn of connect\(\) must be a list of protocols .* got "h2"/],
+      [{ port: 1, tls: true, alpn: 'h2' }, /alpn of connect\(\) needs a list of protocols .* got "h2"/],
       [{ port: 1, tls: { certs: 1 } }, /tls of connect\(\) has no option "certs"; there are: ca, cert,/],
-      [{ port: 1, tls: { servername: '::1' } }, /servername of connect\(\) must be the name .* got "::1"/],
+      [{ port: 1, tls: { servername: '::1' } }, /servername of connect\(\) needs the name .* got "::1"/],
     ],
   ],
   listen: [
@@ -65,7 +65,7 @@ const refusals: Record<string, [call: (given: any) => unknown, rows: Rows]> = {
       [{ path: `/${'x'.repeat(150)}` }, /the path of listen\(\) has 151 bytes/],
       [{ prot: 80 }, /listen\(\) has no option "prot"; there are: port, host/],
       [{ alpn: ['h2'] }, /listen\(\) has alpn but no tls/],
-      [{ tls: local, alpn: [''] }, /alpn of listen\(\) must be a list/],
+      [{ tls: local, alpn: [''] }, /alpn of listen\(\) needs a list/],
       [{ tls: 5 }, /tls of listen\(\) needs an object of options, got 5/],
     ],
   ],
@@ -73,8 +73,9 @@ const refusals: Record<string, [call: (given: any) => unknown, rows: Rows]> = {
     (tls: TlsServerOptions) => listen({ tls }),
     [
       [{ handshakeTimeout: -1 }, /handshakeTimeout of listen\(\) needs a duration/],
-      [{ *onHandshakeError() {} }, /onHandshakeError of listen\(\) must be a function, and no function\*/],
-      [{ onHandshakeError: 1 }, /onHandshakeError of listen\(\) must be a function, .*got 1/],
+      [{ *onHandshakeError() {} }, /onHandshakeError of listen\(\) needs a plain function, no function\*/],
+      [{ onHandshakeError: 1 }, /onHandshakeError of listen\(\) needs a plain function, .*got 1/],
+      [{ onHandshakeError: async () => {} }, /onHandshakeError of listen\(\) needs a plain function/],
       [{ certs: 1 }, /tls of listen\(\) has no option "certs"/],
     ],
   ],
@@ -96,21 +97,27 @@ const refusals: Record<string, [call: (given: any) => unknown, rows: Rows]> = {
       [{ port: '53' }, /got "53"/],
       [{ host: '' }, /^udp\(\) needs a host, a name or an address, got ""$/],
       [{ host: 5 }, /got 5/],
-      [{ type: 'tcp' }, /is 'udp4' or 'udp6', got "tcp"/],
+      [{ type: 'tcp' }, /^the type of udp\(\) needs one of 'udp4', 'udp6', got "tcp"$/],
       [{ prot: 1 }, /udp\(\) has no option "prot"; there are: host, port,/],
       [53, /needs an object of options, got 53/],
       [{ connect: { host: 'x' } }, /connect of udp\(\) needs a port from 1/],
       [{ connect: { host: 'x', port: 0 } }, /from 1 to 65535, got 0/],
       [{ connect: { port: 5 } }, /needs a host/],
       [{ connect: { host: 'x', port: 5, at: 1 } }, /connect of udp\(\) has no option "at"/],
-      [{ broadcast: 'yes' }, /^broadcast of udp\(\) is true or false/],
-      [{ ttl: 0 }, /^the ttl of udp\(\) is a whole number from 1 to 255, got 0$/],
-      [{ multicast: { ttl: 256 } }, /^the ttl of multicast of udp\(\) is/],
+      [{ broadcast: 'yes' }, /^the broadcast of udp\(\) needs true or false, got "yes"$/],
+      [{ ttl: 0 }, /^the ttl of udp\(\) needs a whole number from 1 to 255, got 0$/],
+      [{ ttl: -1 }, /got -1$/],
+      [{ ttl: 1.5 }, /got 1\.5$/],
+      [
+        { multicast: { ttl: 256 } },
+        /^the ttl of multicast of udp\(\) needs a whole number from 0 to 255, got 256$/,
+      ],
       [{ multicast: { hops: 1 } }, /no option "hops"/],
-      [{ multicast: { interface: '' } }, /interface of multicast/],
-      [{ multicast: { loopback: 1 } }, /^loopback of multicast of udp\(\) is true or false/],
+      [{ multicast: { interface: '' } }, /^the interface of multicast of udp\(\) needs a host/],
+      [{ multicast: { loopback: 1 } }, /^the loopback of multicast of udp\(\) needs true or false/],
       [{ recvBufferSize: 0 }, /^the recvBufferSize of udp\(\)/],
-      [{ capacity: 0 }, /^the capacity of udp\(\) is a whole number from 1/],
+      [{ capacity: 0 }, /^the capacity of udp\(\) needs a whole number above 0, or Infinity, got 0$/],
+      [{ detached: 1 }, /^the detached of udp\(\) needs true or false, got 1$/],
     ] satisfies [UdpOptions | unknown, RegExp][],
   ],
   exec: [
@@ -121,14 +128,33 @@ const refusals: Record<string, [call: (given: any) => unknown, rows: Rows]> = {
       [['ls', { cwd: '/' }], /^exec\(ls\) needs an array of arguments, got an object/],
       [['ls', ['-l', 3]], /^exec\(ls\) needs arguments that are strings.*got 3/],
       [['ls', ['a\0b']], /^exec\(ls\) needs arguments that are strings without \\0/],
-      [['ls', [], { shell: true }], /^exec\(ls\) has no option "shell"; there are: cwd, env, grace, input/],
-      [['ls', [], { cwd: 3 }], /^the cwd of exec\(ls\) is a path, got 3/],
-      [['ls', [], { env: 'A=1' }], /^the env of exec\(ls\) is an object of strings, got "A=1"/],
+      [
+        ['ls', [], { shell: true }],
+        /^exec\(ls\) has no option "shell"; there are: cwd, env, grace, group, stderr, input/,
+      ],
+      [[Symbol('ls')], /^exec\(\) needs the name of a program, got Symbol\(ls\)/],
+      [['l\0s'], /^exec\(l\0s\) needs arguments that are strings without \\0/],
+      [['ls', 'x'], /^exec\(ls\) needs an array of arguments, got "x"/],
+      [['ls', null], /^exec\(ls\) needs an array of arguments, got null/],
+      // biome-ignore lint/suspicious/noSparseArray: a hole is not a string
+      [['ls', ['a', , 'b']], /^exec\(ls\) needs arguments that are strings.*got undefined/],
+      [['ls', [], null], /^exec\(ls\) needs an object of options, got null/],
+      [['ls', [], { cwd: 3 }], /^the cwd of exec\(ls\) needs a path, or a file: URL, got 3/],
+      [['ls', [], { cwd: '/a\0b' }], /^the cwd of exec\(ls\) needs a path/],
+      [['ls', [], { cwd: new URL('http://a/') }], /^the cwd of exec\(ls\) needs a path/],
+      [['ls', [], { env: 'A=1' }], /^the env of exec\(ls\) needs an object of strings, got "A=1"/],
+      [['ls', [], { env: ['A=1'] }], /^the env of exec\(ls\) needs an object of strings, got /],
+      [['ls', [], { env: { A: 1 } }], /^the env of exec\(ls\) needs strings without \\0, got 1 for "A"/],
+      [['ls', [], { env: { A: 'x\0' } }], /^the env of exec\(ls\) needs strings without \\0, got "x/],
+      [['ls', [], { group: 'yes' }], /^the group of exec\(ls\) needs true or false, got "yes"/],
+      [['ls', [], { stderr: 'stdout' }], /^the stderr of exec\(ls\) needs one of 'merge', got "stdout"/],
+      [['ls', [], { stdio: 'pipe' }], /^exec\(ls\) has no option "stdio"/],
+      [['ls', [], { grace: NaN }], /^the grace of exec\(ls\) .* got NaN/],
       [['ls', [], { encoding: 'klingon' }], /^the encoding of exec\(ls\) .* got "klingon"/],
       [['ls', [], { limit: 0 }], /^the limit of exec\(ls\) .* got 0/],
       [['ls', [], { input: 3 }], /^the input of exec\(ls\) .* got 3/],
       [['ls', [], { grace: -1 }], /^the grace of exec\(ls\) .* got -1/],
-      [['ls', [], { check: 'yes' }], /^the check of exec\(ls\) is true or false, got "yes"/],
+      [['ls', [], { check: 'yes' }], /^the check of exec\(ls\) needs true or false, got "yes"/],
     ],
   ],
   spawnProcess: [
@@ -136,7 +162,18 @@ const refusals: Record<string, [call: (given: any) => unknown, rows: Rows]> = {
     [
       [['ls', [], { stdio: 'tty' }], /^the stdio of spawnProcess\(ls\) is one of 'pipe', .* got "tty"$/],
       [['ls', [], { stdio: ['pipe'] }], /got \["pipe"\]$/],
-      [['ls', [], { detached: true }], /"detached"; there are: cwd, env, grace, stdio$/],
+      [['ls', [], { detached: true }], /"detached"; there are: cwd, env, grace, group, stderr, stdio$/],
+      [['ls', [], { stdio: [] }], /three or more of them, .* got \[\]$/],
+      [['ls', [], { stdio: ['pipe', 'pipe', -1] }], /got \["pipe", "pipe", -1\]$/],
+      [['ls', [], { stdio: ['pipe', 'pipe', 'pipe', 'ipc'] }], /"ipc"\]$/],
+      [['ls', [], { stdio: ['pipe', 'pipe', 'pipe', 1.5] }], /1\.5\]$/],
+      // biome-ignore lint/suspicious/noSparseArray: a hole is not a descriptor
+      [['ls', [], { stdio: ['pipe', , 'pipe'] }], /got \["pipe", undefined, "pipe"\]$/],
+      [
+        ['ls', [], { stdio: ['pipe', 'pipe', 'ignore'], stderr: 'merge' }],
+        /^spawnProcess\(ls\) has stderr 'merge', so .* must be the same; got "pipe" and "ignore"$/,
+      ],
+      [['ls', [], { grace: -1 }], /^the grace of spawnProcess\(ls\) .* got -1/],
       [['ls', [], { grace: 'long' }], /^the grace of spawnProcess\(ls\)/],
       [[{}], /^spawnProcess\(\) needs the name of a program/],
     ],
@@ -145,6 +182,7 @@ const refusals: Record<string, [call: (given: any) => unknown, rows: Rows]> = {
     (args: Parameters<typeof watchProcess>) => watchProcess(...args),
     [
       [['ls', [], { stdio: 5 }], /^the stdio of watchProcess\(ls\)/],
+      [['ls', [], { stdio: [0, 1] }], /got \[0, 1\]$/],
       [['ls', [], { check: 1 }], /^the check of watchProcess\(ls\)/],
     ],
   ],
@@ -163,20 +201,43 @@ describe('refused at the call, by name:', () => {
     })
   }
 
+  test('groups and merged errors on Windows; by default there are none', () => {
+    const platform = Object.getOwnPropertyDescriptor(process, 'platform') as PropertyDescriptor
+    Object.defineProperty(process, 'platform', { ...platform, value: 'win32' })
+    try {
+      const rows: [object, RegExp][] = [
+        [{ group: true }, /^the group of exec\(ls\) cannot be had on Windows: there are no process groups$/],
+        [{ stderr: 'merge' }, /^the stderr of exec\(ls\) cannot be had on Windows: /],
+      ]
+      for (const [options, message] of rows) assert.throws(() => exec('ls', [], options), isRefusal(message))
+      exec('ls', [], { group: false })
+      const start = spawnProcess('ls') as unknown as { command: { isGroup: boolean } }
+      assert.equal(start.command.isGroup, false)
+    } finally {
+      Object.defineProperty(process, 'platform', platform)
+    }
+  })
+
   realTest('methods of a UDP socket and a process', function* () {
     const socket = yield* opened(udp({ host: '127.0.0.1' }))
     const process = yield* spawnProcess('true')
     const calls: [call: () => unknown, message: RegExp][] = [
       [() => socket.recvLoop(undefined as never), /recvLoop\(\) needs a function\*/],
-      [() => socket.recvLoop((async () => {}) as never), /async function/],
-      [() => socket.send(5 as never, 1), /send\(\) needs a string or bytes, got 5/],
-      [() => socket.send('x'), /is not connected: say where to/],
-      [() => socket.send('x', 0), /send\(\) needs a port from 1 to 65535, got 0/],
+      [() => socket.recvLoop((async () => {}) as never), /^udp 127.*async function/],
+      [() => udp({}, 5 as never), /^udp\(\) needs a function\*/],
+      [() => udp({}, (async () => {}) as never), /^udp\(\) was given the async function/],
+      [() => udp({ detached: true }, () => {}), /^udp\(\) with a body closes its socket/],
+      [() => socket.send(new Float64Array(1) as never, 1), /needs a string or bytes/],
+      [() => socket.send(new ArrayBuffer(1) as never, 1), /needs a string or bytes/],
+      [() => socket.send(5 as never, 1), /^udp 127\.0\.0\.1:\d+\.send\(\) needs a string or bytes, got 5/],
+      [() => socket.send('x'), /is not connected: give send\(data, port, host\) a destination/],
+      [() => socket.send('x', 0), /^udp 127\.0\.0\.1:\d+\.send\(\) needs a port from 1 to 65535, got 0/],
       [() => socket.send('x', 65_536, '127.0.0.1'), /got 65536/],
       [() => socket.send('x', { port: 5, host: '' }), /needs a host/],
       [() => socket.send('x', {} as never), /needs a port/],
       [() => socket.send('x', 5, '::1'), /is a socket for IPv4, it cannot send to ::1/],
-      [() => socket.joinGroup(''), /joinGroup\(\) needs a host/],
+      [() => socket.joinGroup(''), /^udp 127.*joinGroup\(\) needs a host/],
+      [() => socket.joinGroup('239.1.1.1', { source: 5 } as never), /^the source of udp 127.* needs a host/],
       [() => socket.joinGroup('239.1.1.1', { face: 1 } as never), /no option "face"/],
       [() => process.kill('TERM' as never), /^true\.kill\(\) needs a signal such as 'SIGTERM', got "TERM"/],
       [() => process.kill(999), /got 999/],

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Fiber, type Op, type Routine, spin } from 'polyphony'
-import { type Process, spawnProcess } from 'polyphony/io'
+import { type Process, type SpawnProcessOptions, spawnProcess } from 'polyphony/io'
 import { virtual } from 'polyphony/testing'
 import { assert, eventually } from '../prelude.js'
 import { held } from '../shared/outside.js'
@@ -12,6 +12,20 @@ export function children(): string[] {
   const list = readFileSync(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')
   return list.split(' ').filter((pid) => pid !== '')
 }
+
+/** What the system says of a process: its state (R, S, T, Z ...) and its group; undefined if there is none. */
+export function processState(pid: number): { state: string; group: number } | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ') as [string, string, string]
+    return { state, group: Number(group) }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a process runs. One that is dead and was not waited for does not. */
+export const isRunning = (pid: number): boolean => !['Z', 'X', undefined].includes(processState(pid)?.state)
 
 export const noChildren = (): Routine<void> => eventually(() => children().length === 0)
 
@@ -36,8 +50,12 @@ export const deaf = sh('trap "" TERM; echo ready; exec sleep 1000')
 export const polite = sh('echo ready; exec sleep 1000')
 
 /** A process that has said 'ready'. */
-export function* ready(program = polite, grace?: number): Routine<Process> {
-  const process = yield* spawnProcess(...program, { grace })
+export function* ready(
+  program = polite,
+  grace?: number,
+  options: SpawnProcessOptions = {},
+): Routine<Process> {
+  const process = yield* spawnProcess(...program, { grace, ...options })
   assert.equal(yield* process.stdout.gets(), 'ready')
   return process
 }

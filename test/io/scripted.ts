@@ -4,7 +4,7 @@ import { type Channel, type Chunk, type Receiver, Stream } from 'polyphony/io'
 import { type Fiber, type Op, type Routine, started } from '../prelude.js'
 
 type Call = 'resume' | 'pause' | 'write' | 'end' | 'close' | 'destroy'
-type Flags = Pick<Channel, 'isOutside' | 'isIdle' | 'isPatient' | 'readAhead'>
+type Flags = Pick<Channel, 'isOutside' | 'isIdle' | 'isPatient' | 'readAhead' | 'closeTimeout'>
 export interface Script extends Partial<Flags> {
   does?: Partial<Record<Call, (receiver: Receiver, chunk: Chunk) => unknown>>
 }

@@ -10,6 +10,7 @@ import {
   describe,
   eventually,
   Fiber,
+  failAfter,
   moveOnAfter,
   type Op,
   type Routine,
@@ -217,7 +218,7 @@ describe('fibers that wait for datagrams', () => {
 
   for (const [how, kill] of killers) {
     test(`three of them and ${how} lose no datagram and no wake-up, in every order`, async (t) => {
-      const socket = await run(() => udp({ host: HOST, capacity: 2 }))
+      const socket = await run(() => udp({ host: HOST, capacity: 2, detached: true }))
       let got: string[] = []
       let before = socket.stats()
       everyOrder(t, function* () {
@@ -306,7 +307,7 @@ describe('closing a UDP socket', () => {
     for (const fiber of waiting) {
       const error = yield* thrownBy(fiber)
       assert.ok(error instanceof StreamClosed)
-      assert.equal(error.message, `${busy.name}.recv() came too late: the socket is closed`)
+      assert.equal(error.message, `${busy.name}.recv() failed: the socket is closed`)
     }
     assert.equal((yield* open({ port: busy.port })).port, busy.port)
     yield* socket.close()
@@ -343,6 +344,44 @@ describe('closing a UDP socket', () => {
     assert.equal(socket.stats().sending, 0)
   })
 
+  test('what is asked of it afterwards fails with its name, where it is asked', function* () {
+    const socket = yield* open()
+    yield* socket.close()
+    const { name } = socket
+    const asked: [verb: string, ask: () => unknown][] = [
+      ['send', () => socket.send('x', socket)],
+      ['send', () => socket.send('x', socket.port, 'localhost')],
+      ['recv', () => socket.recv()],
+      ['joinGroup', () => socket.joinGroup('239.1.2.3')],
+      ['leaveGroup', () => socket.leaveGroup('239.1.2.3')],
+    ]
+    for (const [verb, ask] of asked) {
+      const error = yield* thrownBy(spin({ name: 'asking', link: false }, () => ask() as Op<unknown>))
+      assert.ok(error instanceof StreamClosed, `${error}`)
+      assert.deepEqual(
+        [error.code, error.message],
+        ['STREAM_CLOSED', `${name}.${verb}() failed: the socket is closed`],
+      )
+    }
+    assert.equal(socket.tryRecv(), undefined)
+  })
+
+  test('is done even by a fiber that cannot wait for it any more', function* () {
+    const sockets: UdpSocket[] = []
+    const closing = yield* begun(function* () {
+      sockets.push(yield* udp({ host: HOST, detached: true }))
+      try {
+        yield* sleep()
+      } finally {
+        yield* sockets[0]!.close()
+      }
+    })
+    yield* eventually(() => sockets.length === 1)
+    closing.kill()
+    yield* closing.join()
+    assert.equal(sockets[0]!.isClosed, true)
+  })
+
   test('use(), [Symbol.dispose] and [Symbol.asyncDispose] do it, also when the scope is stopped', function* () {
     const sockets: UdpSocket[] = []
     yield* moveOnAfter(5, () =>
@@ -358,6 +397,82 @@ describe('closing a UDP socket', () => {
       sockets.map(({ isClosed }) => isClosed),
       [true, true, true],
     )
+  })
+})
+
+describe('a UDP socket belongs to what opened it:', () => {
+  /** How a fiber that has opened a socket ends. */
+  const ends: [how: string, body: () => Op<unknown>, end: (fiber: Fiber) => unknown][] = [
+    ['its end', () => snooze(), () => {}],
+    ['its error', () => failAfter(5, new Error('no')), () => {}],
+    ['a stop', () => sleep(), (fiber) => fiber.stop()],
+    ['a kill', () => sleep(), (fiber) => fiber.kill()],
+    ['a raise', () => sleep(), (fiber) => fiber.raise(new Error('no'))],
+    ['a grace that is over', () => shield(() => sleep()), (fiber) => fiber.stop(undefined, { grace: 5 })],
+  ]
+  for (const [how, body, end] of ends) {
+    test(`closed after ${how} of the fiber, unless it is detached`, function* () {
+      for (const detached of [false, true]) {
+        let socket: UdpSocket | undefined
+        const fiber = spin({ link: false }, function* () {
+          socket = yield* udp({ host: HOST, detached })
+          yield* body()
+        })
+        yield* eventually(() => socket !== undefined)
+        end(fiber)
+        yield* fiber.join()
+        assert.equal(socket?.isClosed, !detached)
+        socket?.destroy()
+      }
+    })
+  }
+
+  test('the innermost scope, and its children are gone before', function* () {
+    const log: unknown[] = []
+    let inner: UdpSocket | undefined
+    yield* scope(function* () {
+      const socket = yield* udp({ host: HOST })
+      inner = socket
+      spin(function* () {
+        yield* sleep(5)
+        log.push(socket.isClosed)
+        yield* socket.send('goodbye', socket)
+      })
+    })
+    assert.deepEqual([log, inner?.isClosed, inner?.stats().sent], [[false], true, 1])
+  })
+
+  test('a body, whose result is given', function* () {
+    let socket: UdpSocket | undefined
+    const body = function* (given: UdpSocket): Routine<string> {
+      socket = given
+      yield* given.send('hello', given)
+      return text(yield* given.recv())
+    }
+    assert.equal(yield* udp({ host: HOST }, body), 'hello')
+    assert.equal(socket?.isClosed, true)
+    const failure = yield* thrownBy(
+      udp({ host: HOST }, (given) => failAfter(given.port > 0 ? 1 : 0, new Error('no'))),
+    )
+    assert.equal(failure.message, 'no')
+    assert.equal(yield* udp({ host: HOST }, ({ name }) => name.slice(0, 3)), 'udp')
+    const waiting = yield* begun(() =>
+      udp({ host: HOST }, function* (given) {
+        socket = given
+        yield* given.recv()
+      }),
+    )
+    yield* eventually(() => waiting.waitsFor?.endsWith('recv()') ?? false)
+    yield* waiting.stop()
+    assert.equal(socket?.isClosed, true)
+  })
+
+  test('one that is closed is forgotten by its owner', function* () {
+    for (let i = 0; i < 3; i++) {
+      const socket = yield* udp({ host: HOST })
+      yield* socket.close()
+    }
+    assert.equal((Fiber.current as any).rare?.cleanups ?? null, null)
   })
 })
 

@@ -186,4 +186,23 @@ describe('many', () => {
     const { status, stderr } = yield* exec(process.execPath, ['--expose-gc', built('soak'), '500'])
     assert.deepEqual([status, stderr], [0, ''])
   })
+
+  for (const kind of ['wires', 'node']) {
+    realTest(`rude peers, 2,000 of them, keep no place and no memory (${kind})`, function* () {
+      const { status, stdout, stderr } = yield* exec(process.execPath, [
+        '--expose-gc',
+        built('rude'),
+        '2000',
+        kind,
+      ])
+      assert.deepEqual([status, `${stderr}`], [0, ''])
+      const { open, connections, dropped, asked, failed, grown } = JSON.parse(`${stdout}`)
+      assert.deepEqual([open, connections, dropped, failed], [0, 2000 + asked, 0, 0])
+      assert.ok(asked > 20, `${asked} polite questions`)
+      assert.ok(
+        grown.heap < 20_000_000 && grown.external < 20_000_000 && grown.rss < 300_000_000,
+        `${stdout}`,
+      )
+    })
+  }
 })

@@ -33,6 +33,7 @@ import {
   openFile,
   pipe,
   readFile,
+  sendFile,
   spawnProcess,
   udp,
 } from 'polyphony/io'
@@ -196,6 +197,7 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => openFile('notes.txt', 'rw' as 'r'),
   () => openFile('/dev/full', 'w', (file) => file.write('x')),
   () => openFile('/dev/zero', 'r', (file) => file.seek(0)),
+  () => sendFile('/dev/null', pipe(), { length: 5 }),
   function* writesAfterTheClose() {
     const stream = pipe()
     yield* stream.close()
@@ -205,6 +207,7 @@ const mistakes: (() => Op<unknown> | unknown)[] = [
   () => brotli('', { quality: 12 }),
   () => listen(8080 as any),
   () => connect({ host: 'http://localhost', port: 80 }),
+  () => connect({ port: 80, detached: true }, () => {}),
   () => readFile('notes.txt', 'utf8' as any),
   () => gzip('data', 'out.gz' as any),
   () => trap('KILL', () => {}),

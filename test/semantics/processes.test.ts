@@ -1,6 +1,5 @@
 // Processes (S77), with real ones. Time jumps where a grace has to pass.
 
-import { ChildProcess } from 'node:child_process'
 import { exec, type Process, ProcessFailed, StreamClosed, spawnProcess, watchProcess } from 'polyphony/io'
 import {
   children,
@@ -34,20 +33,20 @@ import {
   use,
 } from '../prelude.js'
 
-/** Which signals are sent while something runs, and when. */
+/** Which signals are sent to a process or its group while something runs, and when. */
 function* signalsDuring(body: () => Op<unknown>): Routine<string[]> {
   const start = now()
   const signals: string[] = []
-  const { kill } = ChildProcess.prototype
-  ChildProcess.prototype.kill = function (signal) {
-    signals.push(`${signal} after ${now() - start}`)
-    return kill.call(this, signal)
+  const { kill } = process
+  process.kill = (pid, signal) => {
+    if (signal !== 0) signals.push(`${signal} after ${now() - start}`) // 0 only asks whether any is left
+    return kill.call(process, pid, signal)
   }
   try {
     yield* body()
     yield* noChildren()
   } finally {
-    ChildProcess.prototype.kill = kill
+    process.kill = kill
   }
   return signals
 }
@@ -67,14 +66,21 @@ describe('S77 no process outlives its owner', () => {
   }
 
   realTest('one of spawnProcess ends with its fiber or the innermost scope', function* () {
-    const kept = [yield* spin(() => ready())]
+    const kept: Process[] = []
+    const keep = function* (): Routine<void> {
+      kept.push(yield* ready())
+    }
+    yield* spin(keep)
     const failing = spin({ link: false }, function* () {
       kept.push(yield* ready())
       throw new Error('no luck')
     })
     assert.equal((yield* thrownBy(failing)).message, 'no luck') // which stays what it was
     const outside = yield* ready()
-    kept.push(yield* scope(() => ready()))
+    yield* scope(keep)
+    const returned = yield* scope(() => spin(() => ready())) // it goes to what receives it
+    assert.equal(returned.end, undefined)
+    yield* returned.close()
     for (const { end } of kept) assert.equal(end?.signal, 'SIGTERM')
     assert.deepEqual([outside.end, children()], [undefined, [`${outside.pid}`]])
   })
@@ -229,6 +235,9 @@ describe('S77 no process outlives its owner', () => {
     ['exec of one that prints and reads', () => exec('cat', [], { input })],
     ['exec of one that does not read', () => bounded(exec(...SLEEP, { input }))],
     ['exec of none', () => exec('no-such-program')],
+    ['exec with merged errors', () => exec('cat', [], { input, stderr: 'merge' })],
+    ['exec of none with merged errors', () => exec('no-such-program', [], { stderr: 'merge' })],
+    ['exec of one that leaves something behind', () => exec(...sh('sleep 1000 >/dev/null 2>&1 &'))],
     ['exec of one that does not want to end', () => bounded(exec(...deaf))],
     ['a talk with one that ends when asked', talk(polite)],
     ['a talk with one that does not', talk(deaf)],

@@ -252,6 +252,7 @@ const rows: Row[] = [
   ['read', 'stream.read()', () => streaming((stream) => stream.read())],
   ['read', 'stream.gets()', () => streaming((stream) => stream.gets())],
   ['read', 'each(stream)', () => streaming((stream) => each(stream, () => {}))],
+  ['gone', 'stream.gone()', () => streaming((stream) => stream.gone())],
   ['write', 'stream.write()', () => streaming((stream) => stream.write(Buffer.alloc(10_000_000)))],
   ['write', 'stream.end()', () => streaming((stream) => stream.end(Buffer.alloc(10_000_000)))],
   [
@@ -381,7 +382,7 @@ function* datagrams(wait: (socket: any) => Op<unknown>): Routine<Wait> {
 }
 
 function* sendThenClose(socket: any): Routine<void> {
-  spin('sender', () => socket.send('text', socket.port, '127.0.0.1'))
+  for (let i = 0; i < 100; i++) spin('sender', () => socket.send('text', socket.port, '127.0.0.1')) // one would be over soon
   yield* snooze()
   yield* socket.close()
 }
