@@ -2,7 +2,7 @@
 // wait that fails gets an error of its own, so that the stack and the fiber are those of the `yield*` that waited.
 
 import { createRequire } from 'node:module'
-import { PolyphonyError } from '../core/index.js'
+import { Fiber, PolyphonyError } from '../core/index.js'
 
 /**
  * An error of the system: `code` is the system's, such as `ECONNREFUSED` or `ENOENT`. The message names the peer or the
@@ -46,6 +46,14 @@ export class IOError extends PolyphonyError {
  */
 export class StreamClosed extends PolyphonyError {
   override readonly code = 'STREAM_CLOSED'
+}
+
+/** Why a connection, a file or a server is closed: the running fiber, which cleans up, is or was its owner. */
+export function closedByOwner(): string {
+  return (
+    `it was closed at the end of the scope or fiber that it belonged to (${Fiber.current.path}). ` +
+    'To keep it open, open it with detached: true'
+  )
 }
 
 /**

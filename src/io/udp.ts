@@ -34,7 +34,7 @@ import {
   show,
 } from '../core/index.js'
 import { checkHost, checkPort, checkReusePort, wholeFrom } from './checks.js'
-import { type IOError, ioError, StreamClosed } from './errors.js'
+import { closedByOwner, type IOError, ioError, StreamClosed } from './errors.js'
 import { lookup } from './net/lookup.js'
 import { OutsideWaiters } from './stream/outside-waiters.js'
 import { counted } from './stream/read-ops.js'
@@ -412,6 +412,8 @@ export class UdpSocket {
   private phase: 'open' | 'closing' | 'closed' = 'open'
   /** Removes the cleanup of its owner. */
   private disown: (() => void) | null = null
+  /** Why it is closed, if its owner did that. */
+  private closedBy: string | null = null
   private readonly counts = { received: 0, dropped: 0, sent: 0, errors: 0 }
 
   /** @internal The socket of Node must be bound. */
@@ -624,14 +626,18 @@ export class UdpSocket {
 
   /** @internal The innermost scope of the fiber, or else the fiber, closes it at its end. */
   ownedBy(fiber: Fiber): void {
-    this.disown = addCleanup(fiber, () => this.close(), this)
+    const close = (): Op<void> => {
+      this.closedBy = closedByOwner()
+      return this.close()
+    }
+    this.disown = addCleanup(fiber, close, this)
   }
 
   /** @internal Answers the op, or puts its fiber in line. */
   receive(fiber: Fiber, op: Recv): void {
     const { failure } = this
     if (this.isClosed) {
-      if (!op.endsQuietly) throw this.closedError('recv')
+      if (!op.endsQuietly || this.closedBy !== null) throw this.closedError('recv')
       settle(fiber, op, OVER)
     } else if (failure !== null) {
       this.failure = null
@@ -701,6 +707,6 @@ export class UdpSocket {
   }
 
   private closedError(verb: string): StreamClosed {
-    return new StreamClosed(`${this.name}.${verb}() failed: the socket is closed`)
+    return new StreamClosed(`${this.name}.${verb}() failed: ${this.closedBy ?? 'the socket is closed'}`)
   }
 }

@@ -3,8 +3,11 @@
 // with real ones.
 
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import {
   connect,
+  type File,
+  fromNode,
   LimitExceeded,
   listen,
   openFile,
@@ -14,6 +17,7 @@ import {
   type Socket,
   type Stream,
   StreamClosed,
+  type UdpSocket,
   udp,
 } from 'polyphony/io'
 import { folder, listening, placeOf, rawClient, realTest } from '../io/real.js'
@@ -226,6 +230,30 @@ describe('S75 the end', () => {
     yield* Fiber.await(closing, ...writers)
   })
 
+  test('close of a pipe: writes that wait for room are refused, since no fiber can read them', function* () {
+    const stream = pipe()
+    const writers = [1, 2, 3].map(() => spin(() => thrownBy(stream.write(Buffer.alloc(100_000)))))
+    yield* untilWaiting(...writers)
+    yield* stream.close()
+    for (const error of yield* Fiber.await(...writers)) assert.ok(error instanceof StreamClosed)
+  })
+
+  test('close of a stream of Node: the writes that it sends are told so', function* () {
+    const node = new PassThrough()
+    const stream = fromNode(node)
+    const writers: Fiber[] = []
+    for (const letter of 'abc') {
+      writers.push(spin(() => stream.write(letter.repeat(100_000))))
+      yield* untilWaiting(...writers)
+    }
+    const closing = spin(() => stream.close())
+    yield* untilWaiting(closing)
+    let count = 0
+    node.on('data', (chunk: Buffer) => void (count += chunk.length))
+    yield* Fiber.await(closing, ...writers)
+    assert.equal(count, 300_000)
+  })
+
   for (const how of ['killed', 'stopped, and its grace is over'] as const) {
     test(`close closes at once in a fiber that is ${how}`, function* () {
       const [client, server] = pair()
@@ -418,18 +446,30 @@ describe('S86 what a fiber opens is closed with it', () => {
   })
 
   realTest('a later use throws StreamClosed, which names the owner', function* () {
-    const server = yield* listening()
-    let socket!: Socket
-    yield* spin('dialler', function* () {
-      socket = yield* connect(placeOf(server))
+    const path = join(yield* folder(), 'a')
+    const opened = {} as { server: Server; socket: Socket; file: File; datagrams: UdpSocket }
+    yield* spin('opener', function* () {
+      opened.server = yield* listen({ host: '127.0.0.1' })
+      opened.socket = yield* connect(placeOf(opened.server))
+      opened.file = yield* openFile(path, 'w')
+      opened.datagrams = yield* udp({ host: '127.0.0.1' })
     })
-    const error = yield* thrownBy(socket.write('x'))
-    assert.ok(error instanceof StreamClosed)
-    assert.equal(
-      error.message,
-      `${socket.name}.write() failed: it was closed at the end of the scope or fiber that it belonged to (run > test > dialler). ` +
-        'To keep it open, open it with detached: true',
-    )
+    for (const use of [
+      () => opened.socket.write('x'),
+      () => opened.file.write('x'),
+      () => opened.server.accept(),
+      () => opened.server.acceptLoop(() => {}),
+      () => opened.datagrams.recv(),
+      () => opened.datagrams.recvLoop(() => {}),
+      () => opened.datagrams.send('x', 1, '127.0.0.1'),
+    ] as (() => Op<unknown>)[]) {
+      const error = yield* thrownBy(use())
+      assert.ok(error instanceof StreamClosed, `${use}: ${error}`)
+      assert.match(
+        error.message,
+        /\(\) failed: it was closed at the end of the scope or fiber that it belonged to \(run > test > opener\)\. To keep it open, open it with detached: true$/,
+      )
+    }
   })
 
   realTest('one that is closed before leaves nothing to its owner', function* () {

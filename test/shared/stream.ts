@@ -565,12 +565,18 @@ const betweenTwo: Partial<Record<Rule, Promises>> = {
       assert.equal(a.isClosed, true)
     },
 
-    *'a fiber that gives up waiting in close closes at once; others that wait in it go on'(a, b, kind) {
+    *'a fiber that gives up waiting in close closes at once; others that wait in it are told what is lost'(
+      a,
+      b,
+      kind,
+    ) {
       const writer = yield* waiting(() => outcomeOf(a.write(pattern(kind.much))))
       const closer = yield* waiting(() => a.close())
-      const other = yield* waiting(() => a.close())
+      const other = yield* waiting(() => outcomeOf(a.close()))
       yield* closer.stop()
-      yield* other
+      const lost = yield* other
+      assert.ok(lost instanceof StreamClosed, `${lost}`)
+      assert.match(lost.message, /\.close\(\) failed: the stream was destroyed before .* \d+ bytes are lost$/)
       yield* writer
       const error = yield* thrownBy(b.readExactly(kind.much))
       assert.ok(error instanceof UnexpectedEnd || error instanceof IOError, `${error}`)

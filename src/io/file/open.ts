@@ -144,12 +144,12 @@ export function openFile<R>(
  * the caller closes it. A number instead of the options is the `mode`.
  *
  * ```ts
- * const file = yield* scope(function* () {
- *   const file = yield* openFile('notes.txt', 'w', { mode: 0o600 })
+ * let file: File | undefined
+ * yield* scope(function* () {
+ *   file = yield* openFile('notes.txt', 'w', { mode: 0o600 })
  *   yield* file.write('one\n')
- *   return file
  * })
- * console.log(file.isClosed) // true
+ * console.log(file?.isClosed) // true
  * ```
  */
 export function openFile(path: string | URL, flags?: FileFlags, options?: OpenFileOptions | number): Op<File>

@@ -21,7 +21,7 @@ import {
   settle,
 } from '../../core/index.js'
 import { Semaphore } from '../../sync/index.js'
-import { reasonOf } from '../errors.js'
+import { closedByOwner, reasonOf, StreamClosed } from '../errors.js'
 import { OutsideWaiters } from '../stream/outside-waiters.js'
 import { AcceptLoop, type Handler } from './accept-loop.js'
 import { type ChannelSettings, channelSettings, type SocketOptions, whereOf } from './options.js'
@@ -133,6 +133,8 @@ export class Server {
   private lastReport = -Infinity
   /** Takes it off the cleanups of its owner. */
   private disown: (() => void) | null = null
+  /** Why it is closed, if its owner did that. */
+  private closedBy: string | null = null
 
   /** @internal */
   constructor(
@@ -152,7 +154,7 @@ export class Server {
     this.room = maxConnections === Infinity ? null : new Semaphore(maxConnections, { name: 'maxConnections' })
   }
 
-  /** The next connection; `undefined` when the server is closed. The connection belongs to the innermost `scope`, or else to the
+  /** The next connection; `undefined` when the server is closed, and `StreamClosed` if its owner was over before the call. The connection belongs to the innermost `scope`, or else to the
    * fiber, that accepts it, and is closed with it, unless it is `detached`. */
   accept(options: AcceptOptions = NO_OPTIONS): Op<Socket | undefined> {
     return (this.isDetached(options, 'accept') ? this.acceptDetached : this.acceptOp).handOut()
@@ -212,8 +214,13 @@ export class Server {
 
   /** @internal The innermost scope of the fiber, or else the fiber, closes it at its end, unless it is closed before. */
   ownedBy(fiber: Fiber): this {
-    this.disown = addCleanup(fiber, () => this.close(), this)
+    this.disown = addCleanup(fiber, () => this.ownerEnded(), this)
     return this
+  }
+
+  private ownerEnded(): void {
+    this.closedBy = closedByOwner()
+    this.destroy()
   }
 
   /** As `close`, but never waits. */
@@ -306,6 +313,7 @@ export class Server {
 
   /** @internal */
   join(fiber: Fiber, op: Accept): void {
+    if (this.closedBy !== null) throw new StreamClosed(`${op.describe()} failed: ${this.closedBy}`)
     if (!this.isOpen) settle(fiber, op, undefined)
     else if (this.backlog.size > 0) op.give(fiber, this.backlog.shift())
     else this.line.join(fiber, op)

@@ -5,11 +5,49 @@
 import type { Socket as NetSocket } from 'node:net'
 import { BadState } from '../../core/index.js'
 import { BaseChannel, type Chunk } from '../stream/channel.js'
-import { LIVE, OVER } from '../stream/phase.js'
+import { LIVE, OVER, PAUSED } from '../stream/phase.js'
+import { counted } from '../stream/read-ops.js'
+import type { ReadSide } from '../stream/read-side.js'
 import { Stream } from '../stream/stream.js'
 import type { ChannelSettings } from './options.js'
 import { type Attached, isShared, STREAM, writeQueueOf } from './wire.js'
 import { type Sender, WriteBuffer } from './write-buffer.js'
+
+/** How long, in milliseconds, the other side must be silent before a connection that it still sent to is closed. */
+const SILENCE = 1000
+
+/**
+ * Closes a connection after its last byte was sent, but not while the other side still sends: the system answers bytes that arrive
+ * after the close, or that were never read, with a reset, and drops what it has not yet delivered. Meanwhile they are discarded.
+ */
+class Linger {
+  /** How many bytes had arrived when this last looked. */
+  private seen: number
+  /** Whether it was not reading: bytes may have been waiting in the system. */
+  private readonly wasPaused: boolean
+
+  constructor(
+    private readonly socket: Attached,
+    private readonly reading: ReadSide,
+  ) {
+    this.seen = reading.total
+    this.wasPaused = reading.state === PAUSED
+  }
+
+  sentAll(): void {
+    if (!this.wasPaused) this.look()
+    else setImmediate(() => setImmediate(this.look)) // between two of them the system is asked for bytes
+  }
+
+  private readonly look = (): void => {
+    const { socket, reading } = this
+    if (reading.total === this.seen || reading.state >= OVER) socket.destroy()
+    else {
+      this.seen = reading.total
+      setTimeout(this.look, SILENCE).unref()
+    }
+  }
+}
 
 export class SocketChannel extends BaseChannel implements Sender {
   private label: string | undefined
@@ -17,6 +55,7 @@ export class SocketChannel extends BaseChannel implements Sender {
   error: unknown = null
   buffer: WriteBuffer | null = null
   isSlow = false
+  private linger: Linger | null = null
 
   constructor(
     /** For streams that build on it, such as TLS. */
@@ -63,13 +102,23 @@ export class SocketChannel extends BaseChannel implements Sender {
     })
   }
 
+  override discard(): void {
+    const { socket } = this
+    const { reading } = socket[STREAM] as Stream
+    if (socket.destroyed || reading.state >= OVER) return
+    this.linger = new Linger(socket, reading)
+    this.resume()
+  }
+
   close(): void {
     const { socket } = this
     this.buffer?.flush()
     if (socket.writableFinished || socket.destroyed || this.isDone) socket[STREAM]?.destroy()
     else {
       socket.end((error?: Error | null) => {
-        if (!error) socket.destroy() // else Node does it, and says why
+        if (error) return // Node destroys it, and says why
+        if (this.linger === null) socket.destroy()
+        else this.linger.sentAll()
       })
     }
   }
@@ -205,6 +254,13 @@ export class Socket extends Stream {
       throw new BadState(
         `${this.name} cannot be detached: the other side has ended, and ${reading.unread} bytes are unread. ` +
           'Read them here.',
+      )
+    }
+    const { sending } = this.writing
+    if (sending > 0) {
+      throw new BadState(
+        `${this.name} cannot be detached: ${counted(sending, 'write')} ` +
+          'in progress, and the memory would be in use without a wait for it. Detach it after that.',
       )
     }
     buffer?.flush()

@@ -35,6 +35,8 @@ export interface Channel {
   write(chunk: Chunk): boolean
   /** Nothing more will be written: tells the other side when all is sent, then `finished`. */
   end(): void
+  /** The stream begins to close: from now on all that arrives is discarded, and must not hold up what is written. */
+  discard?(): void
   /** Sends what was written, then closes: `closed`. */
   close(): void
   /** Closes at once; what was not sent is lost. `closed` follows. */
@@ -72,6 +74,7 @@ export abstract class BaseChannel implements Channel {
   abstract pause(): void
   abstract write(chunk: Chunk): boolean
   abstract end(): void
+  discard?(): void
   abstract close(): void
   abstract destroy(): void
 }

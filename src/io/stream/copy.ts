@@ -127,6 +127,7 @@ export function proxy(a: Stream, b: Stream): Op<Proxied> {
     checkSource(stream, 'proxy()')
     checkTarget(stream, 'proxy()')
   }
+  if (a === b) throw new BadArgument(`proxy() needs two streams, got ${a.name} twice`)
   return op('proxy()', () =>
     scope(function* () {
       const back = spin('back', () => copy(b, a, { end: true }))

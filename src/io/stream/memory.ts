@@ -118,10 +118,15 @@ class MemoryChannel extends BaseChannel {
     this.outward.end()
     this.closeIfOver()
   }
+  override discard(): void {
+    if (this.other === this)
+      this.shut() // a pipe: no fiber can read what is in it any more
+    else this.inward.resume()
+  }
   /** The other side can still read what was sent. */
   close(): void {
     this.phase = CLOSING
-    if (!this.outward.isFull || this.other === this) this.shut()
+    if (!this.outward.isFull) this.shut()
   }
   destroy(): void {
     this.phase = CLOSED
@@ -133,6 +138,7 @@ class MemoryChannel extends BaseChannel {
 
   drained(): void {
     this.receiver.drained()
+    if (this.outward.isFull) return // by a write that waited for room
     if (this.phase === CLOSING) this.shut()
     else if (this.phase === ENDED) {
       this.receiver.finished()

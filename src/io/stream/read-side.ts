@@ -101,7 +101,7 @@ export class ReadSide {
   tryTake<T>(op: Taking<T>): T | undefined {
     const { stream } = this
     if (this.readers.size > 0) return undefined
-    const found = this.taken(op)
+    const found = this.state === BROKEN && this.unread === 0 ? MORE : this.taken(op)
     if (found !== MORE) {
       if (this.state === PAUSED) stream.watch()
       return found

@@ -11,7 +11,7 @@ import {
   BadArgument,
   type BaseOp,
   check,
-  Fiber,
+  type Fiber,
   type Op,
   type Returned,
   type Routine,
@@ -22,7 +22,7 @@ import {
 } from '../../core/index.js'
 import { type Iterates, type Source, TimedOut } from '../../sync/index.js'
 import { checkCount } from '../checks.js'
-import { asSentence, ioError, StreamClosed } from '../errors.js'
+import { asSentence, closedByOwner, ioError, StreamClosed } from '../errors.js'
 import type { Channel, Chunk, Receiver } from './channel.js'
 import {
   bytesOf,
@@ -54,6 +54,7 @@ import { readLoop } from './read-loop.js'
 import {
   ALL,
   copyOf,
+  counted,
   Gets,
   GetsUntil,
   Gone,
@@ -224,9 +225,11 @@ export class Stream implements Iterates<Buffer>, AsyncDisposable {
     throw new BadArgument(`${this.name}.readInto() needs bytes (Uint8Array), not empty; got ${show(target)}`)
   }
 
-  /** What has arrived, `max` bytes at most, if there is something and no fiber waits for it; else `undefined`. Never waits. */
+  /** What has arrived, `max` bytes at most, if there is something and no fiber waits for it; else `undefined`, also where the
+   * stream is closed or broken: `read` tells. Never waits. */
   tryRead(max?: number): Buffer | undefined {
     const most = max === undefined ? ALL : this.checkMax(max, 'tryRead')
+    if (this.phase >= DRAINING) return undefined
     return this.reading.tryTake(new Read(this, most).droppable())
   }
 
@@ -390,7 +393,9 @@ export class Stream implements Iterates<Buffer>, AsyncDisposable {
   destroy(): void {
     if (this.phase >= CUT) return
     const isGone = this.phase === GONE
-    if (this.phase < DRAINING) this.error = null // an explicit close discards earlier errors
+    if (this.phase < DRAINING)
+      this.error = null // an explicit close discards earlier errors
+    else if (this.error === null) this.cutClosers()
     this.phase = isGone ? CLOSED : CUT
     this.closeSides()
     if (isGone) return
@@ -474,14 +479,11 @@ export class Stream implements Iterates<Buffer>, AsyncDisposable {
   }
 
   private *ownerEnded(): Routine<void> {
-    const { path } = Fiber.current
+    const why = closedByOwner()
     try {
       yield* this.finish()
     } finally {
-      this.error = new StreamClosed(
-        `it was closed at the end of the scope or fiber that it belonged to (${path}). ` +
-          'To keep it open, open it with detached: true',
-      )
+      this.error = new StreamClosed(why)
     }
   }
 
@@ -533,7 +535,7 @@ export class Stream implements Iterates<Buffer>, AsyncDisposable {
 
   /** @internal Whether an error is that of the connection itself: the other side went away, or cannot be reached any more. */
   isLostBy(error: unknown): boolean {
-    return error instanceof TimedOut && error.cause === this
+    return (error instanceof TimedOut || error instanceof StreamClosed) && error.cause === this
   }
 
   /** @internal Begins to close in order. Whether it is closed already. */
@@ -542,6 +544,7 @@ export class Stream implements Iterates<Buffer>, AsyncDisposable {
     else if (this.phase === LIVE) {
       this.phase = DRAINING
       this.error = null
+      this.channel.discard?.()
       this.reading.close()
       this.refuseWatchers()
       if ((this.phase as Phase) === DRAINING && !this.writing.hasQueue) this.closeChannel()
@@ -585,10 +588,12 @@ export class Stream implements Iterates<Buffer>, AsyncDisposable {
   closeExpired(): void {
     const { name, channel } = this
     const left = channel.unsent ?? this.writing.pending
-    this.error ??= new TimedOut(
-      `${name}.close() took longer than ${channel.closeTimeout} ms: ${left} bytes were not taken by the other side, and are lost`,
-      { cause: this },
-    )
+    if (left > 0 || this.phase === DRAINING) {
+      this.error ??= new TimedOut(
+        `${name}.close() took longer than ${channel.closeTimeout} ms: ${left} bytes were not taken by the other side, and are lost`,
+        { cause: this },
+      )
+    }
     this.cut()
   }
 
@@ -608,6 +613,15 @@ export class Stream implements Iterates<Buffer>, AsyncDisposable {
   /** @internal */
   leaveClosers(fiber: Fiber): void {
     this.closers?.leave(fiber)
+  }
+
+  /** It is destroyed while fibers close it in order: they are told what was lost by that. */
+  private cutClosers(): void {
+    const { channel, writing } = this
+    const left = channel.unsent ?? writing.pending
+    if (left === 0 && !writing.hasQueue) return
+    const why = `the stream was destroyed before everything was sent, and ${counted(left, 'byte')} are lost`
+    this.closers?.refuseAll((what) => new StreamClosed(`${what} failed: ${why}`, { cause: this }))
   }
 
   /** Fibers that wait are told that the stream is closed here; what has arrived is dropped. */
@@ -697,6 +711,7 @@ export class Stream implements Iterates<Buffer>, AsyncDisposable {
     if (!this.isOpen) return
     const wasLive = this.phase === LIVE
     const isNews = wasLive && this.error === null // else `failed` has told it
+    if (this.phase === CLOSING && this.error === null && error === undefined) this.writing.drained() // all is sent
     if (error !== undefined && this.phase < CUT) this.error ??= error
     if (!wasLive) this.phase = CLOSED
     else {

@@ -40,7 +40,12 @@ export class WriteSide {
 
   /** How many fibers wait here. */
   get waiting(): number {
-    return (this.senders?.size ?? 0) + (this.queue?.size ?? 0)
+    return this.sending + (this.queue?.size ?? 0)
+  }
+
+  /** How many of them have handed over their chunks, whose memory is in use until they are sent. */
+  get sending(): number {
+    return this.senders?.size ?? 0
   }
 
   /** What was handed over and is not yet sent. */
@@ -212,7 +217,7 @@ export class WriteSide {
 
   /** What was handed over cannot be sent. False: no fiber waited for it. */
   refused(why: (what: string) => Error): boolean {
-    const isHeard = (this.senders?.size ?? 0) > 0
+    const isHeard = this.sending > 0
     this.sent = this.total
     if (this.state === FULL) this.state = OPEN
     this.senders?.refuseAll(why)

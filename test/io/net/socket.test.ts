@@ -21,6 +21,7 @@ import {
   suspend,
   TimedOut,
   thrownBy,
+  turn,
   turns,
   until,
   untilWaiting,
@@ -154,15 +155,68 @@ for (const kind of ['TCP', 'Unix'] as const) {
   }
 }
 
-describe('detach()', () => {
-  /** All that a socket of Node's gives, up to its end. */
-  const allOf = (socket: NetSocket): Promise<string> =>
-    new Promise((resolve, reject) => {
-      let text = ''
-      socket.on('data', (chunk) => void (text += chunk)).on('error', reject)
-      socket.on('end', () => resolve(text)).resume()
-    })
+/** All that a socket of Node's gives, up to its end. */
+const allOf = (socket: NetSocket): Promise<string> =>
+  new Promise((resolve, reject) => {
+    let text = ''
+    socket.on('data', (chunk) => void (text += chunk)).on('error', reject)
+    socket.on('end', () => resolve(text)).resume()
+  })
 
+describe('S75 close()', () => {
+  const large = MEGABYTE // more than the system takes for a peer that does not read yet
+
+  forEveryKind(
+    'what was written arrives although the other side has sent bytes that were not read',
+    function* (server, kind) {
+      for (const isRead of [false, true]) {
+        const [stream, peer] = yield* ends(server, kind)
+        yield* sent(peer, 'x'.repeat(200_000))
+        if (isRead) yield* stream.read(1)
+        const closing = spin(function* () {
+          yield* stream.write('y'.repeat(large))
+          yield* stream.close()
+        })
+        const all = until(allOf(peer)) // reads from now on
+        assert.equal((yield* all).length, large)
+        peer.end()
+        yield* closing
+      }
+    },
+  )
+
+  forEveryKind(
+    'while the other side sends, the connection is held; when it ends, it is closed at once',
+    function* (server, kind) {
+      const [stream, peer] = yield* ends(server, kind)
+      yield* sent(peer, 'x')
+      const closing = spin(() => stream.close())
+      yield* until(once(peer.resume(), 'end'))
+      yield* sent(peer, 'more')
+      assert.equal(closing.state, 'waiting')
+      peer.end()
+      yield* closing
+    },
+  )
+
+  realTest('a peer that never stops sending is cut after closeTimeout, without an error', function* () {
+    const server = yield* listening({ closeTimeout: 100 })
+    const { socket } = yield* rawClient(server)
+    socket.on('error', () => {})
+    const stream = yield* accepted(server)
+    const sending = spin(function* () {
+      for (;;) {
+        socket.write('x')
+        yield* turn()
+      }
+    })
+    yield* stream.read()
+    yield* stream.close()
+    yield* sending.stop()
+  })
+})
+
+describe('detach()', () => {
   /** The socket of a stream, given back to Node; destroyed when the fiber is over. */
   const detached = (stream: Socket): Op<NetSocket> => use(stream.detach(), (socket) => void socket.destroy())
 
@@ -220,6 +274,24 @@ describe('detach()', () => {
     },
   )
 
+  forEveryKind('it waits for no write: one in progress has to be over', function* (server, kind) {
+    const [stream, peer] = yield* ends(server, kind)
+    const bytes = Buffer.alloc(16 * MEGABYTE, 'x')
+    const writing = spin(() => stream.write(bytes))
+    yield* untilWaiting(writing)
+    assert.throws(() => stream.detach(), {
+      code: 'BAD_STATE',
+      message: /cannot be detached: 1 write in progress, .* Detach it after that\.$/,
+    })
+    assert.equal(stream.isClosed, false)
+    const all = until(allOf(peer))
+    yield* writing
+    bytes.fill('y') // the memory is the caller's again
+    const socket = yield* detached(stream)
+    socket.end()
+    assert.ok((yield* all) === 'x'.repeat(bytes.length))
+  })
+
   forEveryKind(
     'every wait is told, the stream counts as closed, and its names stay',
     function* (server, kind) {
@@ -234,11 +306,8 @@ describe('detach()', () => {
         assert.equal(error.message, `${name}.${what}() failed: the stream was detached`)
       }
       assert.deepEqual([stream.isClosed, stream.name, stream.tryWrite('x')], [true, name, false])
-      for (const call of [
-        () => stream.tryRead(),
-        () => stream.unread(Buffer.from('x')),
-        () => stream.detach(),
-      ]) {
+      assert.equal(stream.tryRead(), undefined)
+      for (const call of [() => stream.unread(Buffer.from('x')), () => stream.detach()]) {
         assert.throws(
           call,
           (error) => error instanceof StreamClosed && /the stream was detached$/.test(error.message),

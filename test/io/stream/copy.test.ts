@@ -140,10 +140,12 @@ describe('proxy', () => {
     for (const stream of inner) assert.deepEqual([stream.isClosed, stream.stats().readers], [false, 0])
   })
 
-  test('needs streams in both directions', () => {
+  test('needs two streams, in both directions', () => {
     for (const wrong of [undefined, 'text', { read() {} }]) {
       assert.throws(() => proxy(wrong as never, pipe()), { code: 'BAD_ARGUMENT' })
       assert.throws(() => proxy(pipe(), wrong as never), { code: 'BAD_ARGUMENT' })
     }
+    const stream = pipe()
+    assert.throws(() => proxy(stream, stream), { message: 'proxy() needs two streams, got pipe twice' })
   })
 })
