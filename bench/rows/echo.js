@@ -24,6 +24,13 @@ export const rows = [
   ...echo(64, '64 B', { slow: 0.97, net: 0.97 }),
   ...echo(16384, '16 kB', { slow: 0.95, net: 1.15, read: 1.2 }),
   {
+    name: 'TCP echo of 16 kB, readInto()',
+    aim: { net: 1.15 },
+    multiple: 64,
+    ours: traffic('echo.js', 'readInto', { request: 16384, answer: 'same' }),
+    net: traffic('echo.js', 'plainNet', { request: 16384, answer: 'same' }),
+  },
+  {
     name: 'a connection for each TCP echo of 64 B',
     aim: { net: 0.95 },
     ours: visits('echo.js', 'read', 64),

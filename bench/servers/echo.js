@@ -21,6 +21,16 @@ export function read() {
   return serving(readAndWrite)
 }
 
+function* readIntoOwn(socket) {
+  const memory = Buffer.allocUnsafeSlow(64 * 1024)
+  for (let count; (count = yield* socket.readInto(memory)) > 0; )
+    yield* socket.write(memory.subarray(0, count))
+}
+
+export function readInto() {
+  return serving(readIntoOwn)
+}
+
 function* loop(socket) {
   yield* socket.readLoop((chunk) => socket.write(chunk))
 }
