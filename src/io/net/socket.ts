@@ -5,7 +5,7 @@
 import type { Socket as NetSocket } from 'node:net'
 import { BadState } from '../../core/index.js'
 import { BaseChannel, type Chunk } from '../stream/channel.js'
-import { LIVE, OVER, PAUSED } from '../stream/phase.js'
+import { LIVE, OVER } from '../stream/phase.js'
 import { counted } from '../stream/read-ops.js'
 import type { ReadSide } from '../stream/read-side.js'
 import { Stream } from '../stream/stream.js'
@@ -13,39 +13,40 @@ import type { ChannelSettings } from './options.js'
 import { type Attached, isShared, STREAM, writeQueueOf } from './wire.js'
 import { type Sender, WriteBuffer } from './write-buffer.js'
 
-/** How long, in milliseconds, the other side must be silent before a connection that it still sent to is closed. */
-const SILENCE = 1000
+/** How many milliseconds the other side must be silent before a connection is closed; more if it is known to send. */
+const SILENCE = 100
+const LONG_SILENCE = 500
 
 /**
  * Closes a connection after its last byte was sent, but not while the other side still sends: the system answers bytes that arrive
  * after the close, or that were never read, with a reset, and drops what it has not yet delivered. Meanwhile they are discarded.
+ * When the other side ends, Node closes the connection by itself.
  */
 class Linger {
   /** How many bytes had arrived when this last looked. */
-  private seen: number
-  /** Whether it was not reading: bytes may have been waiting in the system. */
-  private readonly wasPaused: boolean
+  private seen = 0
+  /** Whether bytes were dropped that no fiber had read. */
+  private readonly hasDropped: boolean
 
   constructor(
     private readonly socket: Attached,
     private readonly reading: ReadSide,
   ) {
-    this.seen = reading.total
-    this.wasPaused = reading.state === PAUSED
+    this.hasDropped = reading.unread > 0
   }
 
   sentAll(): void {
-    if (!this.wasPaused) this.look()
-    else setImmediate(() => setImmediate(this.look)) // between two of them the system is asked for bytes
+    this.wait(this.hasDropped ? LONG_SILENCE : SILENCE)
+  }
+
+  private wait(ms: number): void {
+    this.seen = this.reading.total
+    setTimeout(this.look, ms).unref()
   }
 
   private readonly look = (): void => {
-    const { socket, reading } = this
-    if (reading.total === this.seen || reading.state >= OVER) socket.destroy()
-    else {
-      this.seen = reading.total
-      setTimeout(this.look, SILENCE).unref()
-    }
+    if (this.reading.total === this.seen) this.socket.destroy()
+    else this.wait(LONG_SILENCE)
   }
 }
 

@@ -383,8 +383,9 @@ export class Stream implements Iterates<Buffer>, AsyncDisposable {
 
   // ---- the end
 
-  /** Sends what was written, then closes. Fibers that wait to read get `StreamClosed`. If the wait is stopped, or its fiber
-   * cannot wait any more, the stream is closed at once. */
+  /** Sends what was written, then closes. Fibers that wait to read get `StreamClosed`. A connection is held until the other side
+   * ends too, or is silent for a moment, so that it can take everything. If the wait is stopped, or its fiber cannot wait any
+   * more, the stream is closed at once. */
   close(): Op<void> {
     return new Close(this)
   }
